@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c - the daily calls: check arguments, resolve keys, call the rules, translate the answer. */
+#include <stdio.h>
+
+#include "directory.h"
+#include "ending.h"
+#include "explain.h"
+#include "hash.h"
+#include "limiter.h"
+#include "look.h"
+#include "scopes.h"
+
+const char *tlshm_version(void)
+{
+    return TLSHM_VERSION;
+}
+
+int tlshm_attach(tlshm_t **out, const char *name, unsigned flags, struct tlshm_error *err)
+{
+    return tl_segment_attach(out, name, flags, err);
+}
+
+void tlshm_detach(tlshm_t *t)
+{
+    tl_segment_detach(t);
+}
+
+void tlshm_thread_release(tlshm_t *t)
+{
+    tl_segment_release(t);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- reserve */
+
+/* Amounts that a caller may give: in range, not empty, nothing for concurrency. */
+TL_COLD static int check_amounts_one_by_one(const uint64_t *of)
+{
+    uint64_t any = 0;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++) {
+        if (of[u] > TLSHM_AMOUNT_MAX)
+            return -TLSHM_ERANGE;
+        any |= of[u];
+    }
+    if (of[TLSHM_CONCURRENCY])
+        return -TLSHM_EINVAL;
+    return any ? 0 : -TLSHM_EEMPTY;
+}
+
+TL_INLINE int check_amounts(const uint64_t *of)
+{
+    uint64_t any = 0;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        any |= of[u];
+    bool plain = any - 1 < TLSHM_AMOUNT_MAX && of[TLSHM_CONCURRENCY] == 0;
+    return TL_LIKELY(plain) ? 0 : check_amounts_one_by_one(of);
+}
+
+static int check_request(const tlshm_request *request, const tlshm_id *id)
+{
+    if (!request || !id || !request->scopes || request->scope_count == 0 || request->scope_count > TLSHM_SCOPES_MAX)
+        return -TLSHM_EINVAL;
+    if (request->ttl_ns == 0 || (request->flags & ~TLSHM_FREE_ON_DEATH))
+        return -TLSHM_EINVAL;
+    if (request->ttl_ns > TL_TTL_MAX_NS)
+        return -TLSHM_ERANGE;
+    if (request->idempotency_key && (request->idempotency_len == 0 || request->idempotency_len > TLSHM_IDEMPOTENCY_MAX))
+        return -TLSHM_EINVAL;
+    return check_amounts(request->estimate.of);
+}
+
+/* Turns the scopes into handles. `anew`: a remembered handle proved stale. */
+static int resolve_all(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, bool anew,
+                       struct tl_ask *ask)
+{
+    for (unsigned i = 0; i < request->scope_count; i++) {
+        const tlshm_scope *scope = &request->scopes[i];
+        int rc = 0;
+        ask->scope[i] = scope->handle;
+        if (!scope->handle)
+            rc = anew ? tl_scopes_resolve_anew(t, &thread->hand, scope->key, scope->len, &ask->scope[i])
+                      : tl_scopes_resolve(t, &thread->hand, scope->key, scope->len, true, &ask->scope[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static bool has_keys(const tlshm_request *request)
+{
+    for (unsigned i = 0; i < request->scope_count; i++)
+        if (!request->scopes[i].handle)
+            return true;
+    return false;
+}
+
+/* What a repeat of an idempotency key must match: the set of scopes and the amounts. */
+static uint64_t fingerprint(const struct tl_ask *ask)
+{
+    uint64_t set = 0;
+    for (unsigned i = 0; i < ask->scopes; i++)
+        set += tl_hash(&ask->scope[i], sizeof ask->scope[i], 1);
+    return tl_hash(ask->need, sizeof ask->need, set);
+}
+
+static void fill_ask(const tlshm_request *request, struct tl_ask *ask)
+{
+    ask->scopes = request->scope_count;
+    memcpy(ask->need, request->estimate.of, sizeof ask->need);
+    ask->need[TLSHM_REQUESTS] = tl_max(ask->need[TLSHM_REQUESTS], 1);
+    ask->need[TLSHM_CONCURRENCY] = 1;
+    ask->ttl_ns = request->ttl_ns;
+    ask->flags = request->flags;
+    ask->tag = request->tag;
+    ask->key = request->idempotency_key;
+    ask->key_len = request->idempotency_len;
+    ask->fingerprint = 0;
+}
+
+/* No cell for a new scope: a refusal, as a full table of reservations is. */
+static int refuse_full(struct tl_thread *thread, tlshm_refusal *why)
+{
+    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + TLSHM_FULL]);
+    if (why) {
+        memset(why, 0, sizeof *why);
+        why->reason = TLSHM_FULL;
+        why->scope = UINT32_MAX;
+        why->retry_after_ns = TLSHM_NEVER;
+    }
+    return TLSHM_REFUSED;
+}
+
+#define STALE_TRIES 8 /* scopes recycled between look-up and use, so many times in one call: not by chance */
+
+static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
+{
+    struct tl_ask ask;
+    struct tl_no no;
+    tlshm_id made = 0;
+    int rc = -TLSHM_ESTALE;
+    fill_ask(request, &ask);
+    for (unsigned tries = 0; rc == -TLSHM_ESTALE && tries < STALE_TRIES; tries++) {
+        rc = resolve_all(t, thread, request, tries > 0, &ask);
+        if (rc == -TLSHM_ENOROOM)
+            return refuse_full(thread, why);
+        if (rc < 0)
+            return rc;
+        if (ask.key)
+            ask.fingerprint = fingerprint(&ask);
+        rc = tl_limiter_reserve(thread, &ask, &made, &no);
+        if (!has_keys(request))
+            break;
+    }
+    if (rc == TLSHM_OK || rc == TLSHM_REPLAY)
+        *id = made;
+    else if (rc == TLSHM_REFUSED && why)
+        tl_explain(thread, ask.scope, ask.scopes, ask.need, &no, TL_FOREVER, why);
+    return rc;
+}
+
+int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
+{
+    struct tl_thread *thread;
+    int rc = check_request(request, id);
+    if (rc < 0)
+        return rc;
+    rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    rc = reserve(t, thread, request, id, why);
+    tl_segment_leave(thread);
+    return rc;
+}
+
+int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint64_t tokens, uint64_t cost_nusd,
+                        tlshm_id *id, tlshm_refusal *why)
+{
+    char keys[2][TLSHM_KEY_MAX + 2];
+    if (!agent || !tenant)
+        return -TLSHM_EKEY;
+    /* One byte more than a key may have: what is too long stays too long. */
+    int n = snprintf(keys[0], sizeof keys[0], "agent:%s", agent),
+        m = snprintf(keys[1], sizeof keys[1], "tenant:%s", tenant);
+    if (n < 0 || m < 0)
+        return -TLSHM_EKEY;
+    tlshm_scope scopes[2] = {{keys[0], tl_min((uint64_t)n, TLSHM_KEY_MAX + 1), 0},
+                             {keys[1], tl_min((uint64_t)m, TLSHM_KEY_MAX + 1), 0}};
+    tlshm_request request = TLSHM_REQUEST_INIT;
+    request.scopes = scopes;
+    request.scope_count = 2;
+    request.estimate.of[TLSHM_TOKENS] = tokens;
+    request.estimate.of[TLSHM_COST] = cost_nusd;
+    return tlshm_reserve(t, &request, id, why);
+}
+
+/* ----------------------------------------------------------------------------------------- settle, refund, extend */
+
+static void fill_charging(tlshm_t *t, struct tl_charging *charging)
+{
+    charging->policy = (enum tlshm_overrun)tl_load_relaxed(&t->map.header->overrun);
+    tl_segment_overrun(t, &charging->function, &charging->context);
+}
+
+static int check_actual(const tlshm_amounts *actual, enum tlshm_outcome outcome)
+{
+    if ((unsigned)outcome > TLSHM_AT_LEAST || (!actual && outcome != TLSHM_UNKNOWN))
+        return -TLSHM_EINVAL;
+    uint64_t any = 0;
+    for (unsigned u = 0; actual && outcome != TLSHM_UNKNOWN && u < TLSHM_UNITS; u++)
+        any |= actual->of[u] > TLSHM_AMOUNT_MAX;
+    return any ? -TLSHM_ERANGE : 0;
+}
+
+int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome, tlshm_result *result)
+{
+    struct tl_thread *thread;
+    struct tl_ending ending = {.to = TLSHM_SETTLED, .outcome = outcome, .actual = actual ? actual->of : NULL};
+    int rc = check_actual(actual, outcome);
+    if (rc < 0)
+        return rc;
+    rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    fill_charging(t, &ending.charging);
+    rc = tl_ending_run(thread, id, &ending, result, NULL);
+    tl_segment_leave(thread);
+    return rc;
+}
+
+int tlshm_refund(tlshm_t *t, tlshm_id id, tlshm_result *result)
+{
+    struct tl_thread *thread;
+    const struct tl_ending ending = {.to = TLSHM_REFUNDED};
+    int rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    rc = tl_ending_run(thread, id, &ending, result, NULL);
+    tl_segment_leave(thread);
+    return rc;
+}
+
+static int check_more(const tlshm_amounts *more, uint64_t ttl_ns)
+{
+    if (ttl_ns > TL_TTL_MAX_NS)
+        return -TLSHM_ERANGE;
+    if (!more)
+        return ttl_ns ? 0 : -TLSHM_EEMPTY;
+    int rc = check_amounts(more->of);
+    if (rc == -TLSHM_EEMPTY && ttl_ns)
+        rc = 0;
+    return rc == 0 && more->of[TLSHM_REQUESTS] ? -TLSHM_EINVAL : rc;
+}
+
+int tlshm_extend(tlshm_t *t, tlshm_id id, const tlshm_amounts *more, uint64_t ttl_ns, tlshm_refusal *why)
+{
+    static const tlshm_amounts none;
+    struct tl_thread *thread;
+    struct tl_no no;
+    int rc = check_more(more, ttl_ns);
+    if (rc < 0)
+        return rc;
+    rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    const uint64_t *of = more ? more->of : none.of;
+    rc = tl_limiter_extend(thread, id, of, ttl_ns, &no);
+    if (rc == TLSHM_REFUSED && why) {
+        struct tl_body *body = &thread->txn.was.body;
+        tl_explain(thread, body->scope, tl_body_scopes(body), of, &no, body->deadline, why);
+    }
+    tl_segment_leave(thread);
+    return rc;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- looks */
+
+int tlshm_resolve(tlshm_t *t, const char *key, size_t len, tlshm_handle *out)
+{
+    struct tl_thread *thread;
+    uint64_t handle;
+    if (!out)
+        return -TLSHM_EINVAL;
+    int rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    /* A remembered handle may be stale; who asks for one wants one that works. */
+    rc = tl_scopes_resolve_anew(t, &thread->hand, key, len, &handle);
+    tl_segment_leave(thread);
+    if (rc == 0)
+        *out = handle;
+    return rc;
+}
+
+int tlshm_remaining_handle(tlshm_t *t, tlshm_handle scope, enum tlshm_unit unit, int64_t *out)
+{
+    struct tl_look look;
+    if (!t || !out || (unsigned)unit >= TLSHM_UNITS)
+        return -TLSHM_EINVAL;
+    int rc = tl_look_at(t, scope, false, &look);
+    if (rc == 0)
+        *out = tl_look_remaining(&look, unit);
+    return rc;
+}
+
+int tlshm_remaining(tlshm_t *t, const char *key, size_t len, enum tlshm_unit unit, int64_t *out)
+{
+    struct tl_look look;
+    if (!t || !out || (unsigned)unit >= TLSHM_UNITS)
+        return -TLSHM_EINVAL;
+    int rc = tl_look_for(t, key, len, false, &look);
+    if (rc == 0)
+        *out = tl_look_remaining(&look, unit);
+    return rc;
+}
+
+int tlshm_usage(tlshm_t *t, const char *key, size_t len, tlshm_scope_usage *out)
+{
+    struct tl_look look;
+    if (!t || !out)
+        return -TLSHM_EINVAL;
+    int rc = tl_look_for(t, key, len, true, &look);
+    if (rc == 0)
+        tl_look_usage(t, &look, out);
+    return rc;
+}
+
+int tlshm_reservation(tlshm_t *t, tlshm_id id, tlshm_reservation_info *out)
+{
+    struct tl_hand hand;
+    struct tl_record record;
+    uint32_t index = (uint32_t)(id & SHM_NODE_MASK);
+    if (!t || !out)
+        return -TLSHM_EINVAL;
+    if (index >= t->map.reservations)
+        return -TLSHM_EUNKNOWN;
+    tl_segment_look(t, &hand);
+    int rc = tl_txn_record(&hand, index, TL_WHOLE, &record);
+    if (rc < 0)
+        return rc;
+    if (shm_status(record.head) == SHM_FREE || shm_status(record.head) > SHM_EXPIRED || !tl_id_is(id, &record))
+        return -TLSHM_EUNKNOWN;
+    tl_look_reservation(&hand, &record, out);
+    return 0;
+}
+
+int tlshm_scope_key(tlshm_t *t, tlshm_handle scope, char *buf, size_t size)
+{
+    struct tl_hand hand;
+    if (!t || !buf || size < TLSHM_KEY_MAX + 1)
+        return -TLSHM_EINVAL;
+    tl_segment_look(t, &hand);
+    return tl_directory_key(&hand, scope, buf);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * atomic.h - every access to memory that other processes may change, as a closed list. The only <stdatomic.h>.
+ *
+ * ORDER
+ *   Control words (heads, refs, seat words) are loaded seq_cst and changed by seq_cst compare-and-swap, which costs
+ *   nothing extra on x86 and lets the explorer's sequentially consistent schedules stand for other machines.
+ *   E1  publish: a seat's operation is written, then its `cur` is stored with release; whoever learns of the operation
+ *       through a head that the owner swung afterwards (a seq_cst CAS) sees all of it.
+ *   E2  close: `cur` is stored with release. A seat that looks open a little longer is always legal (helpers finish a
+ *       decided operation: no-ops), and the owner's next CAS drains the store.
+ *   E3  reuse: tl_fence_release() stands before the first store into a spare node. It orders the CAS that displaced
+ *       the node before its reuse; the reader's tl_fence_acquire() and second look at the head are the other end.
+ *   Data words (sheets, bodies) are copied in blocks between these fences. Nothing relies on more than each aligned
+ *   8-byte word being read or written whole, which 16-byte vectors give on x86 and Armv8.
+ *
+ * TL_HOOKS builds (explorer, storm) call tl_hook() before each access; TL_WORDWISE builds (those and TSan) copy word by
+ * word through atomics, so that tools see them.
+ */
+#ifndef TL_ATOMIC_H
+#define TL_ATOMIC_H
+
+#include <stdatomic.h>
+
+#include "base.h"
+
+typedef _Atomic uint64_t tl_word;
+
+#if defined(__SANITIZE_THREAD__)
+#define TL_WORDWISE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TL_WORDWISE 1
+#endif
+#endif
+
+#ifdef TL_HOOKS
+#ifndef TL_WORDWISE
+#define TL_WORDWISE 1
+#endif
+enum tl_access { TL_READ, TL_WRITE, TL_SWAP };
+/* Called before each access; a block of data words counts as one, at its start. */
+void tl_hook(enum tl_access access, const volatile void *address);
+/* Called after each compare-and-swap. */
+void tl_hook_swapped(const volatile void *address, uint64_t expected, uint64_t desired, bool done);
+#else
+#define tl_hook(access, address) ((void)0)
+#define tl_hook_swapped(address, expected, desired, done) ((void)0)
+#endif
+
+TL_INLINE uint64_t tl_load(const tl_word *p)
+{
+    tl_hook(TL_READ, p);
+    return atomic_load_explicit((tl_word *)p, memory_order_seq_cst);
+}
+
+/* For hints, statistics and fields that a fence or a second look protects. */
+TL_INLINE uint64_t tl_load_relaxed(const tl_word *p)
+{
+    return atomic_load_explicit((tl_word *)p, memory_order_relaxed);
+}
+
+TL_INLINE void tl_store_relaxed(tl_word *p, uint64_t value)
+{
+    atomic_store_explicit(p, value, memory_order_relaxed);
+}
+
+/* E1, E2 and the words of one's own seat. */
+TL_INLINE void tl_store_release(tl_word *p, uint64_t value)
+{
+    tl_hook(TL_WRITE, p);
+    atomic_store_explicit(p, value, memory_order_release);
+}
+
+TL_INLINE bool tl_cas(tl_word *p, uint64_t expected, uint64_t desired)
+{
+    tl_hook(TL_SWAP, p);
+    uint64_t seen = expected;
+    bool done = atomic_compare_exchange_strong_explicit(p, &seen, desired, memory_order_seq_cst, memory_order_seq_cst);
+    tl_hook_swapped(p, expected, desired, done);
+    return done;
+}
+
+TL_INLINE uint64_t tl_add(tl_word *p, uint64_t n)
+{
+    tl_hook(TL_SWAP, p);
+    return atomic_fetch_add_explicit(p, n, memory_order_relaxed);
+}
+
+/* A counter that only this thread writes: no locked instruction. */
+TL_INLINE void tl_count(tl_word *p)
+{
+    tl_store_relaxed(p, tl_load_relaxed(p) + 1);
+}
+
+TL_INLINE void tl_fence_acquire(void)
+{
+#ifndef TL_WORDWISE /* there the words themselves are loaded with acquire: TSan does not follow fences */
+    atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
+TL_INLINE void tl_fence_release(void)
+{
+#ifndef TL_WORDWISE
+    atomic_thread_fence(memory_order_release);
+#endif
+}
+
+#ifdef __clang__
+#define TL_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TL_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+#ifdef TL_WORDWISE
+
+TL_INLINE void tl_copy_in(uint64_t *to, const tl_word *from, unsigned words)
+{
+    tl_hook(TL_READ, from);
+    for (unsigned i = 0; i < words; i++)
+        to[i] = atomic_load_explicit((tl_word *)&from[i], memory_order_acquire);
+}
+
+TL_INLINE void tl_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+{
+    tl_hook(TL_WRITE, to);
+    for (unsigned i = 0; i < words; i++)
+        atomic_store_explicit(&to[i], from[i], memory_order_release);
+}
+
+/* to[i] = a[i] + b[i]. Returns all sums or-ed together, but for each eighth word. */
+TL_INLINE uint64_t tl_sum_out(tl_word *to, const uint64_t *a, const uint64_t *b, unsigned words)
+{
+    uint64_t any = 0;
+    tl_hook(TL_WRITE, to);
+    for (unsigned i = 0; i < words; i++) {
+        atomic_store_explicit(&to[i], a[i] + b[i], memory_order_release);
+        any |= i % 8 == 7 ? 0 : a[i] + b[i];
+    }
+    return any;
+}
+
+#else
+
+/*
+ * 16 bytes at a time: half of the stores, which every CAS has to wait for (the largest single gain measured). A pair must
+ * not be read from private words that were just written one by one: the processor would wait for those stores to reach
+ * the cache. Such words go out with tl_words_out().
+ */
+typedef uint64_t tl_pair __attribute__((vector_size(16), may_alias));
+
+/* Both sides 16-byte aligned, an even number of words. */
+TL_INLINE void tl_copy_in(uint64_t *to, const tl_word *from, unsigned words)
+{
+    TL_UNROLL
+    for (unsigned i = 0; i < words; i += 2)
+        *(tl_pair *)(to + i) = *(const volatile tl_pair *)(const volatile void *)(from + i);
+}
+
+TL_INLINE void tl_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+{
+    TL_UNROLL
+    for (unsigned i = 0; i < words; i += 2)
+        *(volatile tl_pair *)(volatile void *)(to + i) = *(const tl_pair *)(const void *)(from + i);
+}
+
+TL_INLINE uint64_t tl_sum_out(tl_word *to, const uint64_t *a, const uint64_t *b, unsigned words)
+{
+    tl_pair any = {0, 0};
+    TL_UNROLL
+    for (unsigned i = 0; i < words; i += 2) {
+        tl_pair sum = *(const tl_pair *)(const void *)(a + i) + *(const tl_pair *)(const void *)(b + i);
+        *(volatile tl_pair *)(volatile void *)(to + i) = sum;
+        any |= i % 8 == 6 ? (tl_pair){sum[0], 0} : sum;
+    }
+    return any[0] | any[1];
+}
+
+#endif
+
+/* Word by word, for what was just written word by word. */
+TL_INLINE void tl_words_out(tl_word *to, const uint64_t *from, unsigned words)
+{
+    tl_hook(TL_WRITE, to);
+#ifndef TL_WORDWISE
+    TL_UNROLL
+#endif
+    for (unsigned i = 0; i < words; i++)
+#ifdef TL_WORDWISE
+        atomic_store_explicit(&to[i], from[i], memory_order_release);
+#else
+        atomic_store_explicit(&to[i], from[i], memory_order_relaxed);
+#endif
+}
+
+/* Tells the processor that this is a waiting loop. */
+TL_INLINE void tl_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ending.h - how a reservation ends: settled, refunded or expired, each once.
+ *
+ *   HELD     settle -> SETTLED   refund -> REFUNDED   overdue: expire -> EXPIRED; settle -> SETTLED (late);
+ *                                                     refund -> EXPIRED (it came too late)
+ *   EXPIRED  settle -> SETTLED (late: the use is booked, nothing is released again), within the retention time
+ *   else     nothing: the first outcome is reported
+ */
+#ifndef TL_ENDING_H
+#define TL_ENDING_H
+
+#include "policy.h"
+#include "segment.h"
+
+struct tl_ending {
+    enum tlshm_status to;       /* SETTLED, REFUNDED, EXPIRED */
+    enum tlshm_outcome outcome; /* SETTLED */
+    const uint64_t *actual;     /* SETTLED: by unit; NULL: nothing was used */
+    struct tl_charging charging;
+    bool forced; /* EXPIRED: before the deadline too */
+};
+
+/*
+ * TLSHM_OK, TLSHM_LATE, TLSHM_REPLAY, TLSHM_ENDED, or an error. `result` may be NULL. `lag_ns` may be NULL: how far behind
+ * its deadline the hold was when it ended.
+ */
+int tl_ending_run(struct tl_thread *thread, tlshm_id id, const struct tl_ending *ending, tlshm_result *result,
+                  uint64_t *lag_ns);
+
+/* Reads the reservation of an id into txn.was and puts its scopes' cells in order. 0, -TLSHM_EUNKNOWN, -ECORRUPT. */
+int tl_ending_find(struct tl_thread *thread, tlshm_id id);
+
+/* ------------------------------------------------------------------------------------------------------ ids and sums */
+
+#define TL_TRIES_MAX (1u << 16) /* lost races before a call gives up: never met, but no loop is endless */
+#define TL_TTL_MAX_NS (UINT64_C(1) << 61)
+#define TL_GENERATION_MASK ((UINT64_C(1) << 40) - 1)
+
+TL_INLINE tlshm_id tl_id(uint32_t record, uint64_t generation)
+{
+    return generation << SHM_NODE_BITS | record;
+}
+
+/* Does a record hold this reservation? */
+TL_INLINE bool tl_id_is(tlshm_id id, const struct tl_record *record)
+{
+    return id >> SHM_NODE_BITS == (record->body.generation & TL_GENERATION_MASK);
+}
+
+#endif

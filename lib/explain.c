@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain.c - why a request was refused, and when it would fit.
+ *
+ * RETRY AFTER  With nothing else happening, use inside a window and holds on a scope only get smaller: at the edges of
+ * buckets and periods, and at deadlines. So "it fits at t" is monotone in t for each limit, and the first such t is one of
+ * these instants: the edges and the deadlines are searched by halving, and the latest over all limits is the answer.
+ */
+#include "explain.h"
+
+#include <stdlib.h>
+
+#include "directory.h"
+#include "expiry.h"
+#include "zones.h"
+
+/* A live hold on one scope. */
+struct hold {
+    uint64_t deadline;
+    uint64_t amount[TLSHM_UNITS]; /* after sorting: of this hold and all that end before it */
+};
+
+struct holds {
+    uint32_t cell;
+    size_t count, room;
+    struct hold *hold;
+};
+
+static void collect(void *context, const struct tl_record *record)
+{
+    struct holds *all = context;
+    if (!tl_expiry_names(&record->body, all->cell))
+        return;
+    if (all->count == all->room) {
+        size_t room = all->room ? all->room * 2 : 64;
+        struct hold *more = realloc(all->hold, room * sizeof *more);
+        if (!more)
+            return; /* without it the answer is later than it need be */
+        all->hold = more;
+        all->room = room;
+    }
+    struct hold *hold = &all->hold[all->count++];
+    hold->deadline = record->body.deadline;
+    memcpy(hold->amount, record->body.estimate, sizeof hold->amount);
+    hold->amount[TLSHM_REQUESTS] = 0;
+}
+
+static int by_deadline(const void *a, const void *b)
+{
+    const struct hold *x = a, *y = b;
+    return (x->deadline > y->deadline) - (x->deadline < y->deadline);
+}
+
+/* All live holds of a cell in the order of their ends, with running sums. */
+static void gather(const struct tl_hand *hand, uint32_t cell, struct holds *all)
+{
+    memset(all, 0, sizeof *all);
+    all->cell = cell;
+    tl_expiry_walk(hand, collect, all);
+    if (all->count > 1)
+        qsort(all->hold, all->count, sizeof *all->hold, by_deadline);
+    for (size_t i = 1; i < all->count; i++)
+        for (unsigned u = 0; u < TLSHM_UNITS; u++)
+            all->hold[i].amount[u] += all->hold[i - 1].amount[u];
+}
+
+/* What the holds that end by `then` give back of a unit. */
+static uint64_t freed_by(const struct holds *all, unsigned unit, uint64_t then)
+{
+    size_t low = 0, high = all->count; /* the first hold that ends later */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->hold[middle].deadline <= then)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? all->hold[low - 1].amount[unit] : 0;
+}
+
+/* One limit that is in the way. */
+struct obstacle {
+    const struct tl_thread *thread;
+    const struct holds *holds;
+    unsigned j, i, unit;
+    uint64_t need, cap;
+};
+
+static bool fits_at(const struct obstacle *o, uint64_t then)
+{
+    const struct tl_view *view = &o->thread->txn.view[o->j];
+    uint64_t held = view->balance.held[o->unit], freed = freed_by(o->holds, o->unit, then);
+    uint64_t used = tl_history_used(o->thread->hand.map, o->thread->txn.cell[o->j], view, o->i, then);
+    return used + held - tl_min(held, freed) + o->need <= o->cap;
+}
+
+/* The first deadline at which it fits. */
+static uint64_t first_deadline(const struct obstacle *o)
+{
+    size_t low = 0, high = o->holds->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (fits_at(o, o->holds->hold[middle].deadline))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < o->holds->count ? o->holds->hold[low].deadline : TL_FOREVER;
+}
+
+/* The first edge of the window at which it fits. */
+static uint64_t first_edge(const struct obstacle *o)
+{
+    const struct tl_view *view = &o->thread->txn.view[o->j];
+    for (uint64_t then = o->thread->txn.now, next;; then = next) {
+        next = tl_history_next_fall(view, o->i, then);
+        if (next <= then) /* of a sheet that says nonsense */
+            return TL_FOREVER;
+        if (next == TL_FOREVER || fits_at(o, next))
+            return next;
+    }
+}
+
+static bool fits_now(const struct tl_thread *thread, unsigned j, const uint64_t *need)
+{
+    static const struct holds none;
+    const struct tl_limits *limits = &thread->memo[j].limits;
+    for (unsigned i = 0; i < limits->count; i++) {
+        unsigned unit = tl_shape_unit(limits->shape[i]);
+        const struct obstacle o = {thread, &none, j, i, unit, need[unit], limits->cap[i]};
+        if (o.need && !fits_at(&o, thread->txn.now))
+            return false;
+    }
+    return true;
+}
+
+/* When all limits of scope j admit `need`; 0: now. The walk over all holds is made only for a scope that has some. */
+static uint64_t scope_fits_from(struct tl_thread *thread, unsigned j, const uint64_t *need)
+{
+    const struct tl_limits *limits = &thread->memo[j].limits;
+    uint64_t from = 0;
+    struct holds holds = {0};
+    if (fits_now(thread, j, need))
+        return 0;
+    if (thread->txn.view[j].balance.held[TLSHM_CONCURRENCY])
+        gather(&thread->hand, thread->txn.cell[j], &holds);
+    for (unsigned i = 0; i < limits->count; i++) {
+        unsigned unit = tl_shape_unit(limits->shape[i]);
+        const struct obstacle o = {thread, &holds, j, i, unit, need[unit], limits->cap[i]};
+        if (o.need && !fits_at(&o, thread->txn.now))
+            from = tl_max(from, tl_min(first_deadline(&o), first_edge(&o)));
+    }
+    free(holds.hold);
+    return from;
+}
+
+static uint64_t retry_after(struct tl_thread *thread, unsigned scopes, const uint64_t *need, uint64_t until)
+{
+    uint64_t from = 0, now = thread->txn.now;
+    for (unsigned j = 0; j < scopes; j++)
+        from = tl_max(from, scope_fits_from(thread, j, need));
+    if (from == TL_FOREVER || from >= until)
+        return TLSHM_NEVER;
+    return from > now ? from - now : 0;
+}
+
+static void find_first(void *context, const struct tl_record *record)
+{
+    uint64_t *first = context;
+    *first = tl_min(*first, record->body.deadline);
+}
+
+/* A full table frees up when the first of its holds expires. */
+static uint64_t first_free(struct tl_thread *thread)
+{
+    uint64_t first = TL_FOREVER, now = tl_clock_now(&thread->hand.clock);
+    tl_expiry_walk(&thread->hand, find_first, &first);
+    if (first == TL_FOREVER)
+        return TLSHM_NEVER;
+    return first > now ? first - now : 0;
+}
+
+static void describe_limit(const struct tl_thread *thread, const uint64_t *need, const struct tl_no *no,
+                           tlshm_refusal *why)
+{
+    const struct tl_limits *limits = &thread->memo[no->cell].limits;
+    const struct tl_view *view = &thread->txn.view[no->cell];
+    tl_zones_limit(thread->hand.map, limits->shape[no->limit], limits->cap[no->limit], &why->limit);
+    why->requested = need[why->limit.unit];
+    why->used = tl_history_used(thread->hand.map, thread->txn.cell[no->cell], view, no->limit, thread->txn.now);
+    uint64_t held[TLSHM_UNITS];
+    memcpy(held, view->balance.held, sizeof held);
+    if (view->balance.due <= thread->txn.now)
+        tl_expiry_discount(&thread->hand, thread->txn.cell[no->cell], thread->txn.now, held);
+    why->held = held[why->limit.unit];
+    uint64_t taken = why->used + why->held, cap = why->limit.cap;
+    why->remaining = cap >= taken ? (int64_t)tl_min(cap - taken, INT64_MAX) : -(int64_t)(taken - cap);
+}
+
+void tl_explain(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const uint64_t *need,
+                const struct tl_no *no, uint64_t until, tlshm_refusal *why)
+{
+    memset(why, 0, sizeof *why);
+    why->reason = no->reason;
+    why->scope = UINT32_MAX;
+    why->retry_after_ns = TLSHM_NEVER;
+    if (no->cell < scopes) {
+        why->scope = thread->txn.asked[no->cell];
+        if (tl_directory_key(&thread->hand, scope[why->scope], why->key) < 0)
+            why->key[0] = 0;
+    }
+    if (no->cell < scopes && no->limit < thread->memo[no->cell].limits.count)
+        describe_limit(thread, need, no, why);
+    if (no->reason == TLSHM_LIMIT)
+        why->retry_after_ns = retry_after(thread, scopes, need, until);
+    else if (no->reason == TLSHM_FULL)
+        why->retry_after_ns = first_free(thread);
+}

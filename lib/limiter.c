@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* limiter.c - reserve and extend: who is admitted, and what is held. See limiter.h. */
+#include "limiter.h"
+
+#include "book.h"
+#include "ending.h"
+#include "expiry.h"
+#include "idempotency.h"
+#include "views.h"
+
+/* Reads the limits of scope j and brings its view to them. 0, 1 (look again) or an error. */
+TL_INLINE int read_limits(struct tl_thread *thread, unsigned j)
+{
+    struct tl_txn *txn = &thread->txn;
+    struct tl_hand *hand = &thread->hand;
+    struct tl_limits_memo *memo = &thread->memo[j];
+    int rc = tl_limits_recall(hand->map, &hand->map->cells[txn->cell[j]].policy, memo);
+    if (rc < 0)
+        return rc;
+    return tl_views_adopt(hand, txn->cell[j], &txn->view[j], &memo->limits, txn->now, txn->offset, true);
+}
+
+/* ----------------------------------------------------------------------------------------------------- admission */
+
+static bool says_no(struct tl_no *no, enum tlshm_reason reason, unsigned cell, unsigned limit)
+{
+    no->reason = reason;
+    no->cell = cell;
+    no->limit = limit;
+    return true;
+}
+
+/* Flags: pause and shutoff, of the segment or of a scope. */
+static bool is_stopped(const struct tl_thread *thread, unsigned scopes, struct tl_no *no)
+{
+    uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
+    if (TL_UNLIKELY(flags & SHM_SHUTOFF))
+        return says_no(no, TLSHM_SHUTOFF, UINT32_MAX, UINT32_MAX);
+    if (TL_UNLIKELY(flags & SHM_PAUSED))
+        return says_no(no, TLSHM_PAUSED, UINT32_MAX, UINT32_MAX);
+    for (unsigned j = 0; j < scopes; j++)
+        if (TL_UNLIKELY(thread->memo[j].limits.flags))
+            return says_no(no, thread->memo[j].limits.flags & TL_POLICY_SHUTOFF ? TLSHM_SHUTOFF : TLSHM_PAUSED, j,
+                           UINT32_MAX);
+    return false;
+}
+
+/* Does limit i of scope j admit `need` more of its unit? Units that are not asked for are not looked at. */
+TL_INLINE bool limit_admits(const struct tl_thread *thread, unsigned j, unsigned i, const uint64_t *need)
+{
+    const struct tl_view *view = &thread->txn.view[j];
+    const struct tl_limits *limits = &thread->memo[j].limits;
+    unsigned unit = tl_shape_unit(limits->shape[i]);
+    if (need[unit] == 0 || limits->cap[i] == TLSHM_UNLIMITED)
+        return true;
+    uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[j], view, i, thread->txn.now);
+    return used + view->balance.held[unit] + need[unit] <= limits->cap[i];
+}
+
+/* Never-fits goes before limit; within each, the caller's order of scopes decides which is named. */
+TL_COLD static void name_refusal(const struct tl_thread *thread, unsigned scopes, const uint64_t *need,
+                                 struct tl_no *no)
+{
+    unsigned best = UINT32_MAX, reason = TLSHM_REASONS;
+    for (unsigned j = 0; j < scopes; j++)
+        for (unsigned i = 0; i < thread->memo[j].limits.count; i++) {
+            if (limit_admits(thread, j, i, need))
+                continue;
+            const struct tl_limits *limits = &thread->memo[j].limits;
+            bool never = need[tl_shape_unit(limits->shape[i])] > limits->cap[i];
+            unsigned why = never ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
+            bool better = reason == TLSHM_REASONS || (why == TLSHM_NEVER_FITS && reason == TLSHM_LIMIT) ||
+                          (why == reason && thread->txn.asked[j] < best);
+            if (!better)
+                continue;
+            reason = why;
+            best = thread->txn.asked[j];
+            says_no(no, why, j, i);
+        }
+}
+
+TL_INLINE bool is_refused(const struct tl_thread *thread, unsigned scopes, const uint64_t *need, struct tl_no *no)
+{
+    for (unsigned j = 0; j < scopes; j++)
+        for (unsigned i = 0; i < thread->memo[j].limits.count; i++)
+            if (TL_UNLIKELY(!limit_admits(thread, j, i, need))) {
+                name_refusal(thread, scopes, need, no);
+                return true;
+            }
+    return false;
+}
+
+static bool all_current(const struct tl_thread *thread, unsigned scopes)
+{
+    for (unsigned j = 0; j < scopes; j++)
+        if (!tl_txn_current(&thread->hand, thread->txn.cell[j], &thread->txn.view[j]))
+            return false;
+    return true;
+}
+
+/*
+ * Snapshots, limits, verdict. Returns 0: it fits; TLSHM_REFUSED; or an error. A refusal is certain: its state was whole,
+ * and no overdue hold stood in its way.
+ */
+static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const uint64_t *need,
+                 struct tl_no *no)
+{
+    struct tl_txn *txn = &thread->txn;
+    unsigned cleared = 0;
+    for (unsigned tries = 0; tries < TL_TRIES_MAX; tries++) {
+        int rc = tl_views_take(&thread->hand, txn, scope);
+        for (unsigned j = 0; rc == 0 && j < scopes; j++)
+            rc = read_limits(thread, j);
+        if (TL_UNLIKELY(rc < 0))
+            return rc;
+        if (TL_UNLIKELY(rc > 0))
+            continue;
+        if (is_stopped(thread, scopes, no))
+            return TLSHM_REFUSED;
+        if (TL_LIKELY(!is_refused(thread, scopes, need, no)))
+            return 0;
+        if (!all_current(thread, scopes))
+            continue;
+        if (TL_UNLIKELY(txn->mended)) {
+            if (!tl_views_keep_mended(&thread->hand, txn))
+                return -TLSHM_ECORRUPT;
+            rc = tl_views_order(thread->hand.map, txn, scope, scopes);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        if (no->reason == TLSHM_NEVER_FITS || cleared++ > 4 || !tl_expiry_in_the_way(thread, scopes))
+            return TLSHM_REFUSED;
+        rc = tl_views_order(thread->hand.map, txn, scope, scopes); /* expiring used the same txn */
+        if (rc < 0)
+            return rc;
+    }
+    return -TLSHM_ECONTENDED;
+}
+
+/* ------------------------------------------------------------------------------------------------------- records */
+
+enum fitness { TAKEN, TOO_FRESH, USABLE };
+
+/* Whether a new reservation may have a record, after reading it. */
+static int judge_record(struct tl_thread *thread, uint32_t index, uint64_t now, enum fitness *fitness)
+{
+    const struct tl_map *map = thread->hand.map;
+    struct tl_record *was = &thread->txn.was;
+    *fitness = TAKEN;
+    if (shm_status(tl_load(&map->records[index].head)) == SHM_HELD)
+        return 0;
+    int rc = tl_txn_record(&thread->hand, index, TL_TIMES, was);
+    if (rc < 0 || shm_status(was->head) == SHM_HELD)
+        return rc;
+    bool kept = shm_status(was->head) == SHM_EXPIRED && now < was->body.ended + map->retention_ns;
+    *fitness = kept ? TOO_FRESH : USABLE;
+    return 0;
+}
+
+#define BLOCK_MAX 64u /* records that a thread walks through before it asks for more: the cursor is seldom touched */
+
+/* A thread that lives for one call takes one record from the table's order, one that goes on takes more at a time. */
+static uint32_t next_record(struct tl_thread *thread)
+{
+    const struct tl_map *map = thread->hand.map;
+    if (thread->record >= thread->record_end) {
+        thread->block = thread->block ? (uint32_t)tl_min(thread->block * 2, BLOCK_MAX) : 1;
+        uint64_t from = tl_add(&map->header->record_cursor, thread->block) % map->reservations;
+        thread->record = (uint32_t)from;
+        thread->record_end = thread->record + thread->block;
+    }
+    uint32_t index = thread->record++;
+    return index < map->reservations ? index : index - map->reservations; /* a block goes on at the table's beginning */
+}
+
+/*
+ * Finds a record for a new reservation, the one that ended longest ago first as far as the table's order tells. Expired
+ * ones are kept for the retention time, unless nothing else is left. 1: txn.was is it; 0: the table is full of holds.
+ */
+static int pick_record(struct tl_thread *thread, uint64_t now)
+{
+    uint32_t fresh = UINT32_MAX, looks = thread->hand.map->reservations + BLOCK_MAX;
+    enum fitness fitness;
+    for (uint32_t i = 0; i < looks; i++) {
+        uint32_t index = next_record(thread);
+        int rc = judge_record(thread, index, now, &fitness);
+        if (rc < 0)
+            return rc;
+        if (fitness == USABLE)
+            return 1;
+        if (fitness == TOO_FRESH && fresh == UINT32_MAX)
+            fresh = index;
+    }
+    if (fresh == UINT32_MAX)
+        return 0;
+    int rc = judge_record(thread, fresh, now, &fitness);
+    if (rc == 0 && fitness != TAKEN)
+        tl_count(&thread->hand.seat->counter[SHM_N_EARLY_REUSE]);
+    return rc < 0 ? rc : fitness != TAKEN;
+}
+
+/* --------------------------------------------------------------------------------------------------------- reserve */
+
+/* Sets the operation's due times. */
+static void set_due(struct tl_txn *txn, unsigned scopes, uint64_t deadline)
+{
+    for (unsigned j = 0; j < scopes; j++)
+        txn->due[j] = tl_min(txn->view[j].balance.due, deadline);
+    txn->apart = TL_NONE;
+}
+
+/* Requests are used, the rest is held. Word by word: clearing it first would cost more than all of this. */
+static void set_delta(struct tl_txn *txn, const uint64_t *need)
+{
+    TL_UNROLL
+    for (unsigned u = 0; u < TLSHM_UNITS; u++) {
+        txn->delta.held[u] = u == TLSHM_REQUESTS ? 0 : need[u];
+        txn->delta.used[u] = u == TLSHM_REQUESTS ? need[u] : 0;
+    }
+}
+
+static void write_reservation(struct tl_thread *thread, const struct tl_ask *ask, uint64_t deadline)
+{
+    struct tl_txn *txn = &thread->txn;
+    struct tl_body *body = &txn->body;
+    body->generation = (txn->was.body.generation + 1) & TL_GENERATION_MASK;
+    body->info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, UINT32_MAX);
+    body->owner = tl_load_relaxed(&thread->hand.seat->epoch) << 12 | thread->hand.seat_index;
+    body->pid = tl_load_relaxed(&thread->hand.seat->pid);
+    body->created = txn->now;
+    body->deadline = deadline;
+    body->ended = 0;
+    body->tag = ask->tag;
+    body->request = ask->fingerprint;
+    memset(body->charged, 0, sizeof body->charged);
+    memcpy(body->estimate, ask->need, sizeof body->estimate);
+    body->charged[TLSHM_REQUESTS] = ask->need[TLSHM_REQUESTS];
+    memset(body->scope, 0, sizeof body->scope);
+    memcpy(body->scope, ask->scope, ask->scopes * sizeof ask->scope[0]);
+    if (ask->key) {
+        memset(body->idempotency, 0, sizeof body->idempotency);
+        memcpy(body->idempotency, ask->key, ask->key_len);
+    }
+    txn->next = body;
+    txn->status = SHM_HELD;
+}
+
+/* A generation of 0 with record 0 would be id 0. */
+static void skip_zero(struct tl_body *body)
+{
+    if (body->generation == 0)
+        body->generation = 1;
+}
+
+/* What became of one try; AGAIN: it has paused for somebody else. */
+enum { LOST = 0, DONE = 1, SAID_NO = 2, AGAIN = 3 };
+
+static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no,
+                       bool *stepped)
+{
+    struct tl_txn *txn = &thread->txn;
+    int rc = tl_views_order(thread->hand.map, txn, ask->scope, ask->scopes);
+    if (rc == 0)
+        rc = admit(thread, ask->scope, ask->scopes, ask->need, no);
+    if (rc < 0)
+        return rc;
+    if (rc == TLSHM_REFUSED)
+        return SAID_NO;
+    rc = pick_record(thread, txn->now);
+    if (rc <= 0) {
+        says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
+        return rc < 0 ? rc : SAID_NO;
+    }
+    uint64_t deadline = txn->now + ask->ttl_ns;
+    set_delta(txn, ask->need);
+    set_due(txn, ask->scopes, deadline);
+    write_reservation(thread, ask, deadline);
+    skip_zero(&txn->body);
+    if (ask->key) {
+        rc = tl_idempotency_enter(thread, ask);
+        if (rc <= 0) {
+            says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
+            return rc < 0 ? rc : SAID_NO;
+        }
+        if (rc == 2)
+            return AGAIN;
+    }
+    if (tl_txn_aside(&thread->hand, txn->cell[0], stepped))
+        return AGAIN;
+    *id = tl_id(txn->was.index, txn->body.generation);
+    return tl_book_commit(&thread->hand, txn);
+}
+
+static int refuse(struct tl_thread *thread, const struct tl_no *no)
+{
+    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + no->reason]);
+    return TLSHM_REFUSED;
+}
+
+/* A full table may be full of holds that are overdue. */
+static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *made)
+{
+    if (no->reason != TLSHM_FULL || *made)
+        return false;
+    *made = true;
+    return tl_expiry_all(thread, NULL) > 0;
+}
+
+int tl_limiter_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
+{
+    bool stepped = false, made = false;
+    for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
+        int rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0;
+        if (rc != 0) {
+            if (rc == TLSHM_REPLAY)
+                tl_count(&thread->hand.seat->counter[SHM_N_REPLAYED]);
+            return rc;
+        }
+        rc = try_reserve(thread, ask, id, no, &stepped);
+        if (TL_LIKELY(rc == DONE)) {
+            tl_count(&thread->hand.seat->counter[SHM_N_ADMITTED]);
+            return TLSHM_OK;
+        }
+        if (rc < 0)
+            return rc;
+        if (rc == SAID_NO && !make_room(thread, no, &made))
+            return refuse(thread, no);
+        if (rc == SAID_NO || rc == AGAIN)
+            continue;
+        tl_count(&thread->hand.seat->counter[SHM_N_RETRIES]);
+        tl_txn_lost(&thread->hand, thread->txn.cell[0], failures);
+    }
+    return -TLSHM_ECONTENDED;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- extend */
+
+/* Expires the reservation in txn.was if its time has come; it was found overdue on the way to something else. */
+static int expire_overdue(struct tl_thread *thread, tlshm_id id)
+{
+    const struct tl_ending expiry = {.to = TLSHM_EXPIRED};
+    int rc = tl_ending_run(thread, id, &expiry, NULL, NULL);
+    return rc < 0 ? rc : TLSHM_ENDED;
+}
+
+/* The reservation with more amounts and time. */
+static int book_extend(struct tl_thread *thread, const uint64_t *more, uint64_t ttl_ns)
+{
+    struct tl_txn *txn = &thread->txn;
+    struct tl_body *body = &txn->was.body;
+    body->deadline = ttl_ns ? tl_max(body->deadline, txn->now + ttl_ns) : body->deadline;
+    txn->next = body;
+    txn->status = SHM_HELD;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++) {
+        body->estimate[u] += more[u];
+        if (body->estimate[u] > TLSHM_AMOUNT_MAX)
+            return -TLSHM_ERANGE;
+    }
+    set_delta(txn, more);
+    set_due(txn, txn->cells, body->deadline);
+    return 0;
+}
+
+/* One try, or TLSHM_ENDED. */
+static int try_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *more, uint64_t ttl_ns, struct tl_no *no,
+                      bool *stepped)
+{
+    struct tl_txn *txn = &thread->txn;
+    bool amounts = false;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        amounts |= more[u] != 0;
+    int rc = tl_ending_find(thread, id);
+    if (rc < 0)
+        return rc;
+    if (shm_status(txn->was.head) != SHM_HELD)
+        return TLSHM_ENDED;
+    if (amounts) {
+        struct tl_record held = txn->was; /* admitting may expire others, in the same txn */
+        rc = admit(thread, held.body.scope, txn->cells, more, no);
+        txn->was = held;
+    } else {
+        rc = tl_views_take(&thread->hand, txn, txn->was.body.scope);
+    }
+    if (rc == -TLSHM_ESTALE)
+        return LOST; /* it ended meanwhile, or the next look finds it corrupt */
+    if (rc < 0)
+        return rc;
+    if (txn->was.body.deadline <= txn->now)
+        return expire_overdue(thread, id);
+    if (amounts && rc == TLSHM_REFUSED)
+        return SAID_NO;
+    if (rc > 0)
+        return LOST;
+    rc = book_extend(thread, more, ttl_ns);
+    if (rc < 0)
+        return rc;
+    if (tl_txn_aside(&thread->hand, txn->cell[0], stepped))
+        return AGAIN;
+    return tl_book_commit(&thread->hand, txn);
+}
+
+int tl_limiter_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *more, uint64_t ttl_ns, struct tl_no *no)
+{
+    bool stepped = false;
+    for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
+        int rc = try_extend(thread, id, more, ttl_ns, no, &stepped);
+        if (rc == DONE) {
+            tl_count(&thread->hand.seat->counter[SHM_N_EXTENDED]);
+            return TLSHM_OK;
+        }
+        if (rc == SAID_NO)
+            return refuse(thread, no);
+        if (rc == AGAIN)
+            continue;
+        if (rc != LOST)
+            return rc;
+        tl_count(&thread->hand.seat->counter[SHM_N_RETRIES]);
+        tl_txn_lost(&thread->hand, thread->txn.cell[0], failures);
+    }
+    return -TLSHM_ECONTENDED;
+}

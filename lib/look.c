@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - looking at scopes and reservations. See look.h. */
+#include "look.h"
+
+#include "directory.h"
+#include "ending.h"
+#include "expiry.h"
+#include "scopes.h"
+#include "views.h"
+#include "zones.h"
+
+#define TRIES                                                                                                          \
+    64 /* a scope that changes each time is shown as it was at the last look, its overdue holds approximately */
+
+/* Takes overdue holds off. The operation last met may have been decided during the walk: then it is made again. */
+static int discount(struct tl_hand *hand, struct tl_look *look)
+{
+    struct tl_view again;
+    int rc = tl_expiry_discount(hand, look->cell, look->now, look->held);
+    if (rc == 0)
+        rc = tl_txn_snapshot(hand, look->cell, &again);
+    return rc == 0 ? memcmp(again.balance.held, look->view.balance.held, sizeof again.balance.held) != 0 : rc;
+}
+
+/* One try. 0, 1 (look again) or an error. */
+static int look_once(struct tl_hand *hand, struct tl_look *look)
+{
+    const struct tl_map *map = hand->map;
+    int rc = tl_txn_snapshot(hand, look->cell, &look->view);
+    if (rc < 0)
+        return rc;
+    if (look->view.balance.incarnation != tl_handle_incarnation(look->handle))
+        return -TLSHM_ESTALE;
+    look->now = tl_clock_now(&hand->clock);
+    int64_t offset = tl_clock_wall_offset(&hand->clock);
+    rc = tl_limits_read(map, &map->cells[look->cell].policy, &look->limits);
+    if (rc == 0)
+        rc = tl_views_adopt(hand, look->cell, &look->view, &look->limits, look->now, offset, false);
+    for (unsigned i = 0; rc == 0 && i < look->limits.count; i++)
+        look->used[i] = tl_history_used(map, look->cell, &look->view, i, look->now);
+    memcpy(look->held, look->view.balance.held, sizeof look->held);
+    for (unsigned i = 0; rc == 0 && look->detailed && i < look->limits.count; i++)
+        look->falls[i] = tl_history_next_drop(map, look->cell, &look->view, i, look->now);
+    if (rc == 0 && TL_UNLIKELY(look->view.balance.due <= look->now))
+        rc = discount(hand, look);
+    if (rc == 0 && !tl_txn_current(hand, look->cell, &look->view))
+        rc = 1;
+    return rc;
+}
+
+int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *look)
+{
+    struct tl_hand hand;
+    int rc = 1;
+    look->handle = handle;
+    look->detailed = detailed;
+    look->cell = tl_handle_cell(handle);
+    if (!tl_map_is_scope(&t->map, look->cell))
+        return -TLSHM_EINVAL;
+    tl_segment_look(t, &hand);
+    for (unsigned i = 0; rc > 0 && i < TRIES; i++)
+        rc = look_once(&hand, look);
+    return rc < 0 ? rc : 0;
+}
+
+/* A scope that was never seen: no use, and the limits that its level's default gives. */
+static int look_at_unseen(struct tl_hand *hand, const char *key, size_t len, struct tl_look *look)
+{
+    const char *colon = memchr(key, ':', len);
+    char level[TLSHM_NAME_MAX + 1] = "";
+    uint32_t cell;
+    memset(look, 0, sizeof *look);
+    look->now = tl_clock_now(&hand->clock);
+    memcpy(level, key, (size_t)(colon - key));
+    int rc = tl_scopes_internal(hand, "level", level, &cell);
+    if (rc < 0)
+        return rc == -TLSHM_ENOENT ? -TLSHM_ELEVEL : rc;
+    tl_word policy;
+    tl_store_relaxed(&policy, tl_policy(TL_POLICY_DEFAULT, cell, 0));
+    return tl_limits_read(hand->map, &policy, &look->limits);
+}
+
+int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, struct tl_look *look)
+{
+    struct tl_hand hand;
+    uint64_t handle;
+    if (key && len == 0)
+        len = strnlen(key, TLSHM_KEY_MAX + 1);
+    tl_segment_look(t, &hand);
+    int rc = tl_scopes_resolve(t, &hand, key, len, false, &handle);
+    for (unsigned tries = 0; tries < 4; tries++) {
+        if (rc == -TLSHM_ENOENT)
+            return look_at_unseen(&hand, key, len, look);
+        if (rc == 0)
+            rc = tl_look_at(t, handle, detailed, look);
+        if (rc != -TLSHM_ESTALE)
+            return rc;
+        rc = tl_scopes_resolve_anew(t, &hand, key, len, &handle);
+    }
+    return rc;
+}
+
+static int64_t remaining_of(const struct tl_look *look, unsigned i)
+{
+    uint64_t cap = look->limits.cap[i], taken = look->used[i] + look->held[tl_shape_unit(look->limits.shape[i])];
+    if (cap == TLSHM_UNLIMITED)
+        return INT64_MAX;
+    if (cap >= taken)
+        return (int64_t)tl_min(cap - taken, INT64_MAX);
+    return -(int64_t)(taken - cap);
+}
+
+int64_t tl_look_remaining(const struct tl_look *look, enum tlshm_unit unit)
+{
+    int64_t least = INT64_MAX;
+    for (unsigned i = 0; i < look->limits.count; i++) {
+        int64_t left = tl_shape_unit(look->limits.shape[i]) == unit ? remaining_of(look, i) : INT64_MAX;
+        least = left < least ? left : least;
+    }
+    return least;
+}
+
+static void show_limit(struct tlshm *t, const struct tl_look *look, unsigned i, tlshm_limit_usage *out)
+{
+    tl_zones_limit(&t->map, look->limits.shape[i], look->limits.cap[i], &out->limit);
+    out->used = look->used[i];
+    out->held = look->held[out->limit.unit];
+    out->remaining = remaining_of(look, i);
+    uint64_t fall = look->handle ? look->falls[i] : TL_FOREVER;
+    out->frees_in_ns = fall == TL_FOREVER ? TLSHM_NEVER : fall - tl_min(fall, look->now);
+}
+
+void tl_look_usage(struct tlshm *t, const struct tl_look *look, tlshm_scope_usage *out)
+{
+    struct tl_hand hand;
+    tl_segment_look(t, &hand);
+    memset(out, 0, sizeof *out);
+    if (look->handle) {
+        memcpy(out->used, look->view.balance.used, sizeof out->used);
+        memcpy(out->held, look->held, sizeof out->held);
+    }
+    out->limit_count = look->limits.count;
+    for (unsigned i = 0; i < look->limits.count; i++)
+        show_limit(t, look, i, &out->limits[i]);
+    out->source = look->limits.source;
+    if (out->source == TLSHM_LIMITS_TIER || out->source == TLSHM_LIMITS_DEFAULT)
+        tl_scopes_internal_name(&hand, look->limits.tier, "tier", out->tier);
+    out->paused = (look->limits.flags & TL_POLICY_PAUSED) != 0;
+    out->shutoff = (look->limits.flags & TL_POLICY_SHUTOFF) != 0;
+    out->seen = look->handle != 0;
+}
+
+void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, tlshm_reservation_info *out)
+{
+    const struct tl_body *body = &record->body;
+    uint64_t now = tl_clock_now(&hand->clock);
+    bool held = shm_status(record->head) == SHM_HELD, overdue = held && body->deadline <= now;
+    memset(out, 0, sizeof *out);
+    out->id = tl_id(record->index, body->generation);
+    out->status = overdue ? TLSHM_EXPIRED : (enum tlshm_status)shm_status(record->head);
+    out->scope_count = tl_body_scopes(body);
+    memcpy(out->scopes, body->scope, sizeof out->scopes);
+    memcpy(out->estimate.of, body->estimate, sizeof out->estimate.of);
+    memcpy(out->charged.of, body->charged, sizeof out->charged.of);
+    out->outcome = (enum tlshm_outcome)tl_body_outcome(body);
+    out->age_ns = now - tl_min(now, body->created);
+    out->expires_in_ns = held && !overdue ? body->deadline - now : 0;
+    uint64_t ended = held ? body->deadline : body->ended;
+    out->ended_ago_ns = held && !overdue ? 0 : now - tl_min(now, ended);
+    out->owner_pid = (uint32_t)body->pid;
+    out->tag = body->tag;
+    out->idempotency_len = tl_body_idempotency_len(body);
+    memcpy(out->idempotency_key, body->idempotency, out->idempotency_len);
+}

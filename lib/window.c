@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* window.c - packing and checking the shape of a limit. */
+#include "window.h"
+
+#define WIDTH_US_MAX ((UINT64_C(1) << 50) - 1)
+
+static int pack_rolling(const tlshm_limit *limit, unsigned slices_max, uint64_t *out)
+{
+    uint64_t slices = limit->window.slices ? limit->window.slices : 60;
+    bool strict = limit->flags & TLSHM_LIMIT_STRICT;
+    if (!limit->window.slices && slices > slices_max)
+        slices = slices_max;
+    if (slices > slices_max || slices + strict > 64)
+        return -TLSHM_ERANGE;
+    if (limit->window.length_ns == 0)
+        return -TLSHM_EINVAL;
+    uint64_t width_ns = limit->window.length_ns / slices + (limit->window.length_ns % slices != 0);
+    uint64_t width_us = width_ns / 1000 + (width_ns % 1000 != 0);
+    if (width_us > WIDTH_US_MAX)
+        return -TLSHM_ERANGE;
+    *out = width_us << 14 | slices << 7 | (uint64_t)strict << 6;
+    return 0;
+}
+
+static int pack_calendar(const tlshm_limit *limit, unsigned zone, uint64_t *out)
+{
+    unsigned anchor = limit->window.anchor, last = 0;
+    if ((unsigned)limit->window.period > TLSHM_MONTH || zone > 255)
+        return -TLSHM_EINVAL;
+    if (limit->window.period == TLSHM_WEEK)
+        last = 7;
+    if (limit->window.period == TLSHM_MONTH)
+        last = 31;
+    if (anchor > last)
+        return -TLSHM_EINVAL;
+    if (last && !anchor) /* the first day, however it is written, is one shape */
+        anchor = 1;
+    *out = (uint64_t)zone << 14 | (uint64_t)anchor << 9 | (uint64_t)limit->window.period << 7;
+    return 0;
+}
+
+int tl_shape_pack(const tlshm_limit *limit, unsigned zone, unsigned slices_max, uint64_t *out)
+{
+    uint64_t shape = 0;
+    int rc = 0;
+    if ((unsigned)limit->unit >= TLSHM_UNITS || (limit->flags & ~TLSHM_LIMIT_STRICT))
+        return -TLSHM_EINVAL;
+    if ((limit->flags & TLSHM_LIMIT_STRICT) && limit->window.kind != TLSHM_WINDOW_ROLLING)
+        return -TLSHM_EINVAL;
+    if ((limit->unit == TLSHM_CONCURRENCY) != (limit->window.kind == TLSHM_WINDOW_NONE))
+        return -TLSHM_EINVAL;
+    switch (limit->window.kind) {
+    case TLSHM_WINDOW_NONE:
+    case TLSHM_WINDOW_LIFETIME:
+        break;
+    case TLSHM_WINDOW_ROLLING:
+        rc = pack_rolling(limit, slices_max, &shape);
+        break;
+    case TLSHM_WINDOW_CALENDAR:
+        rc = pack_calendar(limit, zone, &shape);
+        break;
+    default:
+        return -TLSHM_EINVAL;
+    }
+    if (rc == 0)
+        *out = shape | (uint64_t)limit->unit << 2 | (uint64_t)limit->window.kind;
+    return rc;
+}
+
+void tl_shape_unpack(uint64_t shape, tlshm_limit *out)
+{
+    memset(out, 0, sizeof *out);
+    out->unit = (enum tlshm_unit)tl_shape_unit(shape);
+    out->window.kind = (enum tlshm_window_kind)tl_shape_kind(shape);
+    if (out->window.kind == TLSHM_WINDOW_ROLLING) {
+        out->flags = (shape >> 6) & 1 ? TLSHM_LIMIT_STRICT : 0;
+        out->window.slices = tl_shape_slices(shape) - (out->flags != 0);
+        out->window.length_ns = tl_shape_width_ns(shape) * out->window.slices;
+    } else if (out->window.kind == TLSHM_WINDOW_CALENDAR) {
+        out->window.period = (enum tlshm_period)tl_shape_period(shape);
+        out->window.anchor = tl_shape_anchor(shape);
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * window.h - the shape of a limit, packed into one word, and the arithmetic on it. Pure.
+ *
+ * SHAPE
+ *   rolling    {width in us:50 | slices:7 | strict:1 | unit:4 | kind:2}
+ *   calendar   {zone:8 | anchor:5 | period:2 | 0:1 | unit:4 | kind:2}
+ *   lifetime, none  {unit:4 | kind:2}
+ * Two limits with the same shape count the same thing; a shape of 0 is no limit (kind none is for concurrency only).
+ * Every accessor gives a value in range for any word: shapes are read from memory that is not trusted.
+ */
+#ifndef TL_WINDOW_H
+#define TL_WINDOW_H
+
+#include <tlshm.h>
+
+#include "base.h"
+
+TL_INLINE unsigned tl_shape_kind(uint64_t shape)
+{
+    return shape & 3;
+}
+
+TL_INLINE unsigned tl_shape_unit(uint64_t shape)
+{
+    unsigned unit = (shape >> 2) & 15;
+    return unit < TLSHM_UNITS ? unit : 0;
+}
+
+/* Buckets that count, 1..64; strict counts one more than the window is long. */
+TL_INLINE unsigned tl_shape_slices(uint64_t shape)
+{
+    unsigned slices = ((shape >> 7) & 127) + ((shape >> 6) & 1);
+    return slices - 1 < 64 ? slices : 64;
+}
+
+TL_INLINE uint64_t tl_shape_width_ns(uint64_t shape)
+{
+    uint64_t us = shape >> 14;
+    return us ? us * 1000 : 1000;
+}
+
+TL_INLINE unsigned tl_shape_period(uint64_t shape)
+{
+    return (shape >> 7) & 3;
+}
+
+TL_INLINE unsigned tl_shape_anchor(uint64_t shape)
+{
+    return (shape >> 9) & 31;
+}
+
+TL_INLINE unsigned tl_shape_zone(uint64_t shape)
+{
+    return (shape >> 14) & 255;
+}
+
+/*
+ * The shape of a limit; `zone` is the index of its time zone in the segment. `slices_max`: what the segment's rings
+ * hold. 0, or -TLSHM_EINVAL / -TLSHM_ERANGE.
+ */
+int tl_shape_pack(const tlshm_limit *limit, unsigned zone, unsigned slices_max, uint64_t *out);
+
+/* The inverse, but for the zone's name and the cap. */
+void tl_shape_unpack(uint64_t shape, tlshm_limit *out);
+
+#endif
