@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - `tlshm`: the tables of options and commands, and the way from the words to a command. */
+#include <signal.h>
+
+#include "cli.h"
+
+static const struct option_row options[] = {
+    {OPT_SEGMENT, "segment", 's', "NAME", "the segment's name or path; else $TLSHM_SEGMENT"},
+    {OPT_JSON, "json", 'j', NULL, "answer in JSON"},
+    OPTION_ROWS_END,
+};
+
+#define AMOUNT_ROWS                                                                                                    \
+    {OPT_TOKENS, "tokens", 0, "N", "tokens, such as 1500 or 10k"},                                                     \
+        {OPT_COST, "cost", 0, "MONEY", "cost, such as '$0.25' or 250000n (nano-dollars)"},                             \
+        {OPT_INPUT, "input", 0, "N", "input tokens"}, {OPT_OUTPUT, "output", 0, "N", "output tokens"},                 \
+    {                                                                                                                  \
+        OPT_TOOLS, "tools", 0, "N", "tool calls"                                                                       \
+    }
+
+static const struct option_row reserve_options[] = {
+    AMOUNT_ROWS,
+    {OPT_REQUESTS, "requests", 0, "N", "requests; 1 if not given"},
+    {OPT_AGENT, "agent", 0, "ID", "add the scope agent:ID"},
+    {OPT_TENANT, "tenant", 0, "ID", "add the scope tenant:ID"},
+    {OPT_TTL, "ttl", 0, "TIME", "the hold's life, such as 90s or 10m; 5m if not given"},
+    {OPT_KEY, "key", 0, "TEXT", "idempotency key: a repeat gets the first answer"},
+    {OPT_TAG, "tag", 0, "NUMBER", "a number of yours, shown by inspection"},
+    OPTION_ROWS_END,
+};
+
+static const struct option_row settle_options[] = {
+    AMOUNT_ROWS,
+    {OPT_UNKNOWN, "unknown", 0, NULL, "nothing is known: charge the estimate"},
+    {OPT_AT_LEAST, "at-least", 0, NULL, "charge the larger of the amounts and the estimate"},
+    OPTION_ROWS_END,
+};
+
+static const struct option_row extend_options[] = {
+    AMOUNT_ROWS,
+    {OPT_TTL, "ttl", 0, "TIME", "from now on; never shortens the hold's life"},
+    OPTION_ROWS_END,
+};
+
+static const struct option_row create_options[] = {
+    {OPT_SCOPES, "scopes", 0, "N", "scopes that can be known at once"},
+    {OPT_RESERVATIONS, "reservations", 0, "N", "live and readable ended reservations"},
+    {OPT_LIMITS_PER_SCOPE, "limits-per-scope", 0, "N", "limits that one scope may have"},
+    {OPT_SLICES, "slices", 0, "N", "most slices of a rolling window"},
+    {OPT_SEATS, "seats", 0, "N", "threads that may use the segment at once"},
+    {OPT_TIERS, "tiers", 0, "N", "tiers"},
+    {OPT_LIMIT_LISTS, "limit-lists", 0, "N", "tiers, and scopes with limits of their own"},
+    {OPT_RETENTION, "retention", 0, "TIME", "how long an expired hold can still be settled"},
+    {OPT_MODE, "mode", 0, "OCTAL", "permissions of the file; 0660 if not given"},
+    {OPT_GROUP, "group", 0, "GROUP", "group of the file, by name or number"},
+    {OPT_VIRTUAL_CLOCK, "virtual-clock", 0, NULL, "time stands still until `clock set`: tests, simulations"},
+    OPTION_ROWS_END,
+};
+
+static const struct command_row commands[] = {
+    {"create", "", "make a segment and print its path", create_options, 0, 0, run_create},
+    {"destroy", "", "unlink a segment; running workers keep theirs", NULL, 0, 0, run_destroy},
+    {"path", "", "print the path that the name stands for", NULL, 0, 0, run_path},
+    {"limit set", "SCOPE LIMIT", "set one limit of a scope", NULL, 2, -1, run_limit_set},
+    {"limit unset", "SCOPE LIMIT", "remove one limit (its unit and window count)", NULL, 2, -1, run_limit_unset},
+    {"limit clear", "SCOPE", "remove all limits: the scope is unlimited", NULL, 1, 1, run_limit_clear},
+    {"limit list", "SCOPE", "show the limits that hold for a scope", NULL, 1, 1, run_limit_list},
+    {"tier set", "TIER [LIMIT]...", "make a tier, or replace its limits", NULL, 1, -1, run_tier_set},
+    {"tier add", "TIER LIMIT", "set one limit of a tier", NULL, 2, -1, run_tier_add},
+    {"tier drop", "TIER LIMIT", "remove one limit of a tier", NULL, 2, -1, run_tier_drop},
+    {"tier unset", "TIER", "remove a tier", NULL, 1, 1, run_tier_unset},
+    {"tier list", "", "show the tiers", NULL, 0, 0, run_tier_list},
+    {"tier assign", "SCOPE [TIER]", "give a scope a tier, or its level's default", NULL, 1, 2, run_tier_assign},
+    {"default set", "LEVEL TIER", "the tier of a level's scopes", NULL, 2, 2, run_default_set},
+    {"default unset", "LEVEL", "no tier by default: unlimited, still counted", NULL, 1, 1, run_default_unset},
+    {"default list", "", "show the levels' default tiers", NULL, 0, 0, run_default_list},
+    {"level add", "LEVEL RANK", "add a level; rank 0 is the most shared one", NULL, 2, 2, run_level_add},
+    {"level list", "", "show the levels", NULL, 0, 0, run_level_list},
+    {"pause", "[SCOPE]", "refuse new calls, of a scope or all", NULL, 0, 1, run_pause},
+    {"shutoff", "[SCOPE]", "emergency: the same, until a person resumes", NULL, 0, 1, run_shutoff},
+    {"resume", "[SCOPE]", "end pause and shutoff", NULL, 0, 1, run_resume},
+    {"overrun", "[actual|cap]", "what a settle above the estimate charges", NULL, 0, 1, run_overrun},
+    {"reserve", "[SCOPE]...", "hold an estimate and print the id", reserve_options, 0, -1, run_reserve},
+    {"settle", "ID", "replace a hold by what was used", settle_options, 1, 1, run_settle},
+    {"refund", "ID", "release a hold", NULL, 1, 1, run_refund},
+    {"extend", "ID", "add amounts or time to a hold", extend_options, 1, 1, run_extend},
+    {"remaining", "SCOPE UNIT", "print what could still be reserved", NULL, 2, 2, run_remaining},
+    {"usage", "SCOPE", "show what a scope has used and holds", NULL, 1, 1, run_usage},
+    {"reservation", "ID", "show a reservation", NULL, 1, 1, run_reservation},
+    {"reap", "", "one pass: expire overdue holds, free dead seats", NULL, 0, 0, run_reap},
+    {"clock get", "", "show the segment's clock", NULL, 0, 0, run_clock_get},
+    {"clock set", "BOOT_NS WALL_NS", "move a virtual clock", NULL, 2, 2, run_clock_set},
+    {"clock advance", "TIME", "move a virtual clock forward", NULL, 1, 1, run_clock_advance},
+    COMMAND_ROWS_END,
+};
+
+static const struct tool_info tool = {
+    "tlshm",
+    "Makes and manages segments of the token limiter, and makes its calls from scripts.",
+    "[OPTION]... COMMAND [OPERAND]...",
+    options,
+    commands,
+    "A LIMIT is a text such as 'tokens 1M per 1h', 'cost $50 per month' or 'concurrency 5'.\n"
+    "Exit codes: 0 done or admitted, 1 refused, 2 wrong usage, 3 error.\n"
+    "See tlshm(1), and tlshm(7) for the words.\n",
+};
+
+/* Takes the options that come next, of the tool or of a command. False: nothing is left to do. */
+static bool take_options(struct cli *cli, const struct command_row *command, int argc, char **argv)
+{
+    int id;
+    options_start(&cli->parser, cli->tool, command, argc, argv);
+    while ((id = options_next(&cli->parser)) > 0)
+        cli->value[id] = cli->parser.argument ? cli->parser.argument : "";
+    cli->json = cli->value[OPT_JSON] != NULL;
+    return !cli->parser.stopped;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    int words;
+    if (!take_options(cli, NULL, argc, argv))
+        return cli->parser.exit_code;
+    argc = cli->parser.argc;
+    argv = cli->parser.argv;
+    const struct command_row *command = options_command(cli->tool, argc, argv, &words);
+    if (!command)
+        return EXIT_USAGE;
+    if (!take_options(cli, command, argc - words + 1, argv + words - 1))
+        return cli->parser.exit_code;
+    if (!options_operands_fit(&cli->parser))
+        return EXIT_USAGE;
+    return command->run(cli, cli->parser.argc, cli->parser.argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {.tool = &tool};
+    signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of the answer, not the end of a half-made call */
+    int exit_code = run(&cli, argc, argv);
+    tlshm_detach(cli.t);
+    return exit_code;
+}
