@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - calls on the explored segment, compared with the ledger. See calls.h. */
+#include "calls.h"
+
+#include "ending.h"
+#include "expiry.h"
+#include "idempotency.h"
+#include "ledger.h"
+#include "limiter.h"
+#include "views.h"
+
+struct deeds {
+    unsigned of[DEEDS];
+};
+
+static struct deeds deeds_of(unsigned seat)
+{
+    struct deeds deeds;
+    for (unsigned d = 0; d < DEEDS; d++)
+        deeds.of[d] = ledger_done(seat, (enum deed)d);
+    return deeds;
+}
+
+/* Since `before`, has the seat done `deed` so many times? Others' overdue holds may have been expired on the way. */
+static void expect(unsigned seat, const char *call, const struct deeds *before, enum deed deed, unsigned times)
+{
+    for (unsigned d = 0; d < DEEDS; d++) {
+        unsigned done = ledger_done(seat, (enum deed)d) - before->of[d], due = d == (unsigned)deed ? times : 0;
+        if (done != due && d != EXPIRED)
+            fault("%s of seat %u says %u but has done %u", call, seat, due, done);
+    }
+}
+
+static void expect_no_error(const char *call, int rc, int allowed)
+{
+    if (rc < 0 && rc != allowed)
+        fault("%s fails with %s", call, tlshm_error_name(rc));
+}
+
+int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
+{
+    struct tl_thread *thread = &world.thread[seat];
+    struct deeds before = deeds_of(seat);
+    struct tl_ask ask = {.ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .fingerprint = b->tokens << 8 | b->scopes};
+    struct tl_no no;
+    for (unsigned i = 0; i < SCOPES; i++)
+        if (b->scopes >> i & 1)
+            ask.scope[ask.scopes++] = world.handle[i];
+    if (b->handle)
+        ask.scope[ask.scopes++] = b->handle;
+    ask.need[TLSHM_TOKENS] = b->tokens;
+    ask.need[TLSHM_REQUESTS] = 1;
+    ask.need[TLSHM_CONCURRENCY] = 1;
+    ask.key = b->key;
+    ask.key_len = b->key ? strlen(b->key) : 0;
+    thread->record = b->record;
+    thread->record_end = world.map.reservations;
+    int rc = tl_limiter_reserve(thread, &ask, id, &no);
+    expect_no_error("reserve", rc, -TLSHM_ESTALE);
+    expect(seat, "reserve", &before, RESERVED, rc == TLSHM_OK);
+    return rc;
+}
+
+int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl)
+{
+    struct deeds before = deeds_of(seat);
+    const uint64_t more[TLSHM_UNITS] = {[TLSHM_TOKENS] = tokens};
+    struct tl_no no;
+    int rc = tl_limiter_extend(&world.thread[seat], id, more, ttl * TICK, &no);
+    expect_no_error("extend", rc, -TLSHM_EUNKNOWN);
+    expect(seat, "extend", &before, EXTENDED, rc == TLSHM_OK);
+    return rc;
+}
+
+int call_end(unsigned seat, tlshm_id id, enum tlshm_status to, uint64_t tokens)
+{
+    static const enum deed deeds[] = {
+        [TLSHM_SETTLED] = SETTLED, [TLSHM_REFUNDED] = REFUNDED, [TLSHM_EXPIRED] = EXPIRED};
+    struct deeds before = deeds_of(seat);
+    const uint64_t actual[TLSHM_UNITS] = {[TLSHM_TOKENS] = tokens};
+    struct tl_ending ending = {.to = to, .outcome = TLSHM_EXACT, .actual = actual};
+    int rc = tl_ending_run(&world.thread[seat], id, &ending, NULL, NULL);
+    expect_no_error("end", rc, -TLSHM_EUNKNOWN);
+    expect(seat, "end", &before, deeds[to], rc == TLSHM_OK || rc == TLSHM_LATE);
+    return rc;
+}
+
+void call_pair(unsigned seat, unsigned record, unsigned scopes, uint64_t tokens, enum tlshm_status to, uint64_t charge)
+{
+    struct booking booking = {.record = record, .scopes = scopes, .tokens = tokens};
+    tlshm_id id;
+    if (call_reserve(seat, &booking, &id) == TLSHM_OK)
+        call_end(seat, id, to, charge);
+}
+
+void call_expire_all(unsigned seat)
+{
+    tl_expiry_all(&world.thread[seat], NULL);
+}
+
+void call_tick(int ticks)
+{
+    tl_load(&world.map.header->virtual_boot);
+    world_tick(ticks);
+}
+
+/* As seat.c does when the kernel has said that the owner is dead. */
+static void inherit(unsigned seat)
+{
+    struct shm_seat *shared = &world.map.seats[seat];
+    if (tl_txn_inherit(&world.thread[seat].hand) < 0)
+        fault("seat %u cannot be inherited", seat);
+    tl_store_release(&shared->epoch, tl_load(&shared->epoch) + 1);
+}
+
+bool call_inherit(unsigned *seat)
+{
+    for (unsigned i = 0; i < FIBRES; i++) {
+        if (!world.dead[i] || i == fibre_running())
+            continue;
+        world.dead[i] = false;
+        inherit(i);
+        *seat = i;
+        return true;
+    }
+    return false;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- looks */
+
+void call_look(unsigned seat, unsigned scope, bool readonly)
+{
+    struct tl_hand hand = world.thread[seat].hand;
+    struct ledger_moment since = ledger_moment();
+    struct tl_view view;
+    uint64_t used[TLSHM_LIMITS_MAX], time;
+    if (readonly)
+        hand.seat = NULL;
+    do {
+        if (tl_txn_snapshot(&hand, world.cell[scope], &view) < 0) {
+            fault("scope %u: its sheet leads nowhere", scope);
+            return;
+        }
+        ledger_check_read(scope, &view, &since);
+        time = tl_clock_now(&hand.clock);
+        for (unsigned i = 0; i < view.tail.windows; i++)
+            used[i] = tl_history_used(&world.map, world.cell[scope], &view, i, time);
+    } while (!tl_txn_current(&hand, world.cell[scope], &view));
+    fibre_quiet(true);
+    ledger_check_used(scope, &view, used, time, &since);
+    fibre_quiet(false);
+}
+
+void call_look_record(unsigned seat, unsigned index)
+{
+    struct tl_record record;
+    if (tl_txn_record(&world.thread[seat].hand, index, TL_WHOLE, &record) < 0)
+        fault("record %u leads nowhere", index);
+    else
+        ledger_check_record(&record);
+}
+
+/* ---------------------------------------------------------------------------------------------- limits, directory */
+
+void call_publish(unsigned seat, tl_word *policy, const tlshm_limit *limits, unsigned count)
+{
+    uint64_t shape[TLSHM_LIMITS_MAX], cap[TLSHM_LIMITS_MAX];
+    int rc;
+    world_shapes(limits, count, shape, cap);
+    do {
+        uint64_t seen = tl_load(policy);
+        rc = tl_limits_publish(&world.thread[seat].hand, policy, seen, shape, cap, count);
+    } while (rc == 0);
+    expect_no_error("publish", rc, -TLSHM_ENOROOM);
+}
+
+#define HANDLES 16
+
+static struct {
+    const char *key;
+    uint64_t handle;
+} given[HANDLES];
+static unsigned given_count;
+
+/* The key of a handle is the one that it was given for; or the handle is stale. */
+static void check_handle(const char *key, uint64_t handle)
+{
+    char name[TLSHM_KEY_MAX + 1];
+    struct tl_hand hand = world.thread[HARNESS].hand;
+    hand.seat = NULL;
+    if (tl_directory_key(&hand, handle, name) >= 0 && strcmp(name, key) != 0)
+        fault("the handle given for %s is that of %s", key, name);
+}
+
+void call_forget_handles(void)
+{
+    given_count = 0;
+}
+
+void call_check_handles(void)
+{
+    char key[CELLS][TLSHM_KEY_MAX + 1];
+    struct tl_hand hand = world.thread[HARNESS].hand;
+    hand.seat = NULL;
+    for (unsigned i = 0; i < given_count; i++)
+        check_handle(given[i].key, given[i].handle);
+    for (uint32_t i = 0; i < CELLS; i++) {
+        uint64_t handle = tl_directory_live(&hand, world.map.tier_cells + i);
+        if (!handle || tl_directory_key(&hand, handle, key[i]) < 0)
+            key[i][0] = 0;
+        for (uint32_t k = 0; k < i && key[i][0]; k++)
+            if (strcmp(key[i], key[k]) == 0)
+                fault("%s has two cells", key[i]);
+    }
+}
+
+static uint64_t note_handle(const char *key, uint64_t handle)
+{
+    fibre_quiet(true);
+    check_handle(key, handle);
+    fibre_quiet(false);
+    if (given_count < HANDLES) {
+        given[given_count].key = key;
+        given[given_count++].handle = handle;
+    }
+    return handle;
+}
+
+uint64_t call_make(unsigned seat, const char *key)
+{
+    uint64_t handle = 0;
+    int rc = tl_directory_make(&world.thread[seat].hand, TL_KEY_SCOPE, key, strlen(key),
+                               tl_policy(TL_POLICY_DEFAULT, 0, 0), 1, &handle, NULL);
+    expect_no_error("make", rc, -TLSHM_ENOROOM);
+    return rc < 0 ? 0 : note_handle(key, handle);
+}
+
+uint64_t call_find(unsigned seat, const char *key)
+{
+    uint64_t handle = 0;
+    int rc = tl_directory_find(&world.thread[seat].hand, key, strlen(key), &handle);
+    expect_no_error("find", rc, -TLSHM_ENOENT);
+    return rc < 0 ? 0 : note_handle(key, handle);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.h - the calls that scenes make, by the seat that makes them. What each answers is compared with what the ledger
+ * saw it decide: a call that says that it did something has done it once, one that says no has done nothing.
+ */
+#ifndef TLSHM_EXPLORE_CALLS_H
+#define TLSHM_EXPLORE_CALLS_H
+
+#include "world.h"
+
+#include "directory.h"
+
+/* Scopes of a call, as bits. */
+enum { S0 = 1, S1 = 2, S2 = 4 };
+
+#define LONG 1000 /* ticks: no scene lives so long */
+
+struct booking {
+    unsigned record; /* where the search for a free record starts */
+    unsigned scopes; /* bits */
+    uint64_t tokens;
+    unsigned ttl;    /* ticks; 0 means LONG */
+    const char *key; /* idempotency key, or NULL */
+    uint64_t handle; /* one scope, instead of `scopes`; or 0 */
+};
+
+/* TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or -TLSHM_ESTALE. */
+int call_reserve(unsigned seat, const struct booking *booking, tlshm_id *id);
+int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl);
+int call_end(unsigned seat, tlshm_id id, enum tlshm_status to, uint64_t tokens);
+
+/* Reserve and, if it was admitted, end. */
+void call_pair(unsigned seat, unsigned record, unsigned scopes, uint64_t tokens, enum tlshm_status to, uint64_t charge);
+void call_expire_all(unsigned seat);
+
+/* Moves the clock, in a step of its own. */
+void call_tick(int ticks);
+
+/* Takes over the seat of a fibre that is dead; false: nobody is. The seat is used for further calls. */
+bool call_inherit(unsigned *seat);
+
+/* A whole look at a scope, with the seat or, `readonly`, without one; and at a record. */
+void call_look(unsigned seat, unsigned scope, bool readonly);
+void call_look_record(unsigned seat, unsigned record);
+
+/* New limits for a scope, or for what a policy word leads to. */
+void call_publish(unsigned seat, tl_word *policy, const tlshm_limit *limits, unsigned count);
+
+/* Makes a scope, or only looks for it; 0: there is no room, or no scope. */
+uint64_t call_make(unsigned seat, const char *key);
+uint64_t call_find(unsigned seat, const char *key);
+
+/* At the end of a schedule: a handle leads to the key that it was given for, and no key has two cells. */
+void call_check_handles(void);
+void call_forget_handles(void);
+
+#endif

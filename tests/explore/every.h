@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * every.h - included before each file of the library in the explorer's build: relaxed accesses and the single words of
+ * blocks are announced as well, so that the explorer may stop a fibre before any of them.
+ */
+#ifndef TLSHM_EXPLORE_EVERY_H
+#define TLSHM_EXPLORE_EVERY_H
+
+#include "atomic.h"
+
+/* Blocks are copied word by word, each a step. */
+extern bool every_word;
+
+/* Called before each relaxed access. */
+void every_hook(enum tl_access access, const volatile void *address);
+
+TL_INLINE uint64_t every_load_relaxed(const tl_word *p)
+{
+    every_hook(TL_READ, p);
+    return tl_load_relaxed(p);
+}
+
+TL_INLINE void every_store_relaxed(tl_word *p, uint64_t value)
+{
+    every_hook(TL_WRITE, p);
+    tl_store_relaxed(p, value);
+}
+
+TL_INLINE void every_copy_in(uint64_t *to, const tl_word *from, unsigned words)
+{
+    unsigned piece = every_word ? 1 : words;
+    for (unsigned i = 0; i < words; i += piece)
+        tl_copy_in(to + i, from + i, piece);
+}
+
+TL_INLINE void every_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+{
+    unsigned piece = every_word ? 1 : words;
+    for (unsigned i = 0; i < words; i += piece)
+        tl_copy_out(to + i, from + i, piece);
+}
+
+#define tl_load_relaxed(p) every_load_relaxed(p)
+#define tl_store_relaxed(p, value) every_store_relaxed(p, value)
+#define tl_copy_in(to, from, words) every_copy_in(to, from, words)
+#define tl_copy_out(to, from, words) every_copy_out(to, from, words)
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* scenes.c - all scenes, in their order. See scene.h. */
+#include "starts.h"
+
+static const struct {
+    const struct scene *scenes;
+    const unsigned *count;
+} groups[] = {
+    {scenes_of_holds, &count_of_holds},     {scenes_of_helpers, &count_of_helpers},
+    {scenes_of_windows, &count_of_windows}, {scenes_of_directory, &count_of_directory},
+    {scenes_of_limits, &count_of_limits},
+};
+
+const struct scene *scene_at(unsigned n)
+{
+    for (unsigned i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (n < *groups[i].count)
+            return &groups[i].scenes[n];
+        n -= *groups[i].count;
+    }
+    return NULL;
+}
+
+void scene_reset(void)
+{
+    memset(&answers, 0, sizeof answers);
+    for (unsigned i = 0; i < FIBRES; i++)
+        answers.verdict[i] = UNANSWERED;
+    watch_from_start();
+    call_forget_handles();
+}
+
+void scene_prepare(const struct scene *scene)
+{
+    watch_nothing();
+    if (scene->prepare)
+        scene->prepare();
+    else
+        start_usual();
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* scenes_directory.c - keys and their cells: made, found, retired, claimed. */
+#include "starts.h"
+
+#include <stdio.h>
+
+#include "hash.h"
+
+static void start_directory(void)
+{
+    open_usual(PLENTY, LEDGER_MORE);
+}
+
+static void act_new_key(unsigned fibre)
+{
+    answers.handle[fibre] = call_make(fibre, "agent:new");
+    if (answers.handle[fibre])
+        call_reserve(fibre, &(struct booking){.record = fibre, .tokens = 1, .handle = answers.handle[fibre]},
+                     &answers.id[fibre]);
+}
+
+static void finish_new_key(void)
+{
+    if (!call_make(HARNESS, "agent:new"))
+        fault("there is a place for a key, but it is refused");
+}
+
+/* A place that is given away for good: limits of its own keep a scope. */
+static void make_kept(const char *key)
+{
+    const tlshm_limit limit = world_lifetime(PLENTY);
+    uint64_t handle = call_make(HARNESS, key);
+    call_publish(HARNESS, &world.map.cells[tl_handle_cell(handle)].policy, &limit, 1);
+}
+
+static void keep_all_but(unsigned places)
+{
+    static const char *const keys[] = {"agent:v", "agent:w", "agent:x", "agent:y", "agent:z"};
+    for (unsigned i = 0; i + places < CELLS - SCOPES; i++)
+        make_kept(keys[i]);
+}
+
+static void start_one_place(void)
+{
+    open_usual(PLENTY, LEDGER_MORE);
+    keep_all_but(1);
+}
+
+/* Of a scope of the preparation. */
+static uint64_t idle_handle;
+
+/* No place is free, and one key has been idle for the retention time. */
+static void start_retire(void)
+{
+    start_one_place();
+    idle_handle = call_make(HARNESS, "agent:idle");
+    call_pair(HARNESS, 3, S2, 1, SETTLE, 1);
+    world_tick(10);
+    ledger_check();
+}
+
+static void act_retire(unsigned fibre)
+{
+    if (fibre == 0) {
+        uint64_t handle = call_make(0, "agent:idle");
+        if (handle)
+            call_reserve(0, &(struct booking){.record = 0, .tokens = 1, .handle = handle}, &answers.id[0]);
+    } else if (fibre == 1) {
+        uint64_t handle = call_make(1, "agent:other");
+        if (handle)
+            call_reserve(1, &(struct booking){.record = 1, .tokens = 2, .handle = handle}, &answers.id[1]);
+    } else {
+        call_reserve(2, &(struct booking){.record = 2, .tokens = 4, .handle = idle_handle}, &answers.id[2]);
+    }
+}
+
+static void act_retire_twice(unsigned fibre)
+{
+    if (fibre == 0)
+        tl_directory_recycle(&world.thread[0].hand, CELLS);
+    else if (fibre == 1)
+        call_find(1, "agent:idle");
+    else
+        call_make(2, "agent:other");
+}
+
+/* One ends its hold while others have ended it already, and its scope goes to another key. */
+static void start_ended_retired(void)
+{
+    start_one_place();
+    idle_handle = call_make(HARNESS, "agent:idle");
+    call_reserve(HARNESS, &(struct booking){.record = 0, .tokens = 1, .handle = idle_handle}, &world.hold);
+    ledger_check();
+}
+
+static void act_ended_retired(unsigned fibre)
+{
+    if (fibre == 0) {
+        call_end(0, world.hold, SETTLE, 0);
+        return;
+    }
+    call_end(1, world.hold, REFUND, 0);
+    call_tick(10);
+    call_make(1, "agent:other");
+}
+
+/* Two want the one place, and neither's new scope may be taken away by the other. */
+static void act_taken(unsigned fibre)
+{
+    uint64_t since = world_now(), handle = call_make(fibre, fibre ? "agent:two" : "agent:one");
+    const struct booking booking = {.record = fibre, .tokens = 1, .handle = handle};
+    if (handle && call_reserve(fibre, &booking, &answers.id[fibre]) == -TLSHM_ESTALE && world_now() == since)
+        fault("a scope was taken away before its first use");
+}
+
+/* Keys that share a chain, with the idle one in the middle. */
+static char chained[3][16];
+
+static void name_chained(void)
+{
+    uint64_t mask = world.map.bucket_mask, bucket = 0;
+    unsigned found = 0;
+    for (unsigned i = 0; found < 3; i++) {
+        char name[16];
+        int len = snprintf(name, sizeof name, "agent:%u", i);
+        uint64_t hash = tl_hash(name, (size_t)len, 0);
+        if (found == 0)
+            bucket = hash & mask;
+        if ((hash & mask) == bucket)
+            memcpy(chained[found++], name, sizeof name);
+    }
+}
+
+static void start_walk(void)
+{
+    open_usual(PLENTY, LEDGER_MORE);
+    name_chained();
+    make_kept(chained[2]);
+    call_make(HARNESS, chained[1]);
+    make_kept(chained[0]);
+    world_tick(10);
+    ledger_check();
+}
+
+/* One walks the chain to its end while the cell in its middle goes to another one. */
+static void act_walk(unsigned fibre)
+{
+    static const char *const others[] = {"agent:p", "agent:q", "agent:r"};
+    if (fibre == 0) {
+        if (!call_find(0, chained[2]))
+            fault("a scope that was always there is not found");
+        return;
+    }
+    tl_directory_recycle(&world.thread[1].hand, CELLS);
+    for (unsigned i = 0; i < COUNT(others); i++)
+        call_make(1, others[i]);
+}
+
+/* Full, but of scopes that are used in a window or held: none of them may be retired. */
+static void start_busy(void)
+{
+    start_default();
+    ledger_open(NULL, 0, LEDGER_NO_CAPS | LEDGER_MORE);
+    keep_all_but(2);
+    uint64_t used = call_make(HARNESS, "agent:used"), held = call_make(HARNESS, "agent:held");
+    tlshm_id id = 0;
+    call_reserve(HARNESS, &(struct booking){.record = 1, .tokens = 1, .handle = used}, &id);
+    ledger_check();
+    call_end(HARNESS, id, SETTLE, 8);
+    call_reserve(HARNESS, &(struct booking){.record = 0, .tokens = 1, .handle = held}, &world.hold);
+    world_tick(1);
+    ledger_check();
+    idle_handle = used;
+}
+
+static void act_busy(unsigned fibre)
+{
+    if (fibre == 0)
+        call_make(0, "agent:other");
+    else if (fibre == 1)
+        call_end(1, world.hold, SETTLE, 2);
+    else
+        call_reserve(2, &(struct booking){.record = 2, .tokens = 4, .handle = idle_handle}, &answers.id[2]);
+}
+
+/* One free place and two keys that want it; fibre 2 takes over from the dead and wants it as well. */
+static void act_claim(unsigned fibre)
+{
+    unsigned seat = fibre;
+    if (fibre == 2)
+        while (call_inherit(&seat))
+            continue;
+    answers.handle[fibre] = call_make(seat, fibre == 1 ? "agent:two" : "agent:one");
+}
+
+/* Whoever died: the place belongs to a key, or can be had. */
+static void finish_claim(void)
+{
+    bool made = call_make(HARNESS, "agent:three") != 0;
+    unsigned live = 0;
+    for (uint32_t i = 0; i < CELLS; i++)
+        live += tl_directory_live(&world.thread[HARNESS].hand, world.map.tier_cells + i) != 0;
+    if (!made && live < CELLS)
+        fault("a place for a key is lost");
+}
+
+const struct scene scenes_of_directory[] = {
+    {"new-key", "three make one scope", start_directory, act_new_key, finish_new_key},
+    {"retire", "an idle scope is recycled while it is used", start_retire, act_retire},
+    {"retire-twice", "recycling against two that look for a place", start_retire, act_retire_twice},
+    {"ended-retired", "a hold has ended and its scope is another", start_ended_retired, act_ended_retired, .two = true},
+    {"taken", "two want the last place", start_one_place, act_taken, .two = true},
+    {"walk", "a chain changes under a walker", start_walk, act_walk, .two = true},
+    {"busy", "a full table of scopes in use", start_busy, act_busy},
+    {"claim", "one place, two keys, an heir", start_one_place, act_claim, finish_claim},
+};
+const unsigned count_of_directory = sizeof scenes_of_directory / sizeof scenes_of_directory[0];
