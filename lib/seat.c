@@ -98,11 +98,12 @@ void tl_seat_visit(const struct tl_hand *hand, uint32_t seat, uint64_t *freed, u
     struct shm_seat *visited = &hand->map->seats[seat];
     if (tl_load_relaxed(&visited->pid) == 0)
         return; /* free; a seat that died between lock and pid is taken over by whoever needs one */
-    if (try_lock(visited) == 2) {
+    int locked = try_lock(visited);
+    if (locked) { /* without a dead owner it was released since the look above: it is let go all the same */
         *finished += tl_load(&visited->cur) & 1;
         if (inherit(&visitor, seat) == 0) {
             let_go(visited);
-            ++*freed;
+            *freed += locked == 2;
         }
     } else if (tl_load(&visited->cur) & 1) {
         *finished += tl_txn_help(&visitor, seat);

@@ -289,16 +289,17 @@ static unsigned dead_seats(void)
 
 /*
  * After a reap: nothing of the dead is left. A living one that was stopped while it took over a seat has that seat with
- * the name of the dead on it.
+ * the name of the dead on it; the reaper, which has a seat of its own, may have been stopped while it freed one.
  */
 static void check_leavings(bool living)
 {
     tlshm_segment_info info;
     MUST(tlshm_get_segment(storm.space.t, &info) == 0, "segment");
     unsigned others = living ? storm.count : 0;
-    if (dead_seats() > others || info.seats_taken > 1 + others)
+    unsigned taken = 1 + others + (living ? 1 : 0);
+    if (dead_seats() > others || info.seats_taken > taken)
         ledger_fault(storm.ledger, "seats: %u of the dead are left, %u taken, %u may be", dead_seats(),
-                     info.seats_taken, 1 + others);
+                     info.seats_taken, taken);
     if (!living && info.limit_lists_used > LEDGER_FIXED + 1)
         ledger_fault(storm.ledger, "%u limit lists are in use, %u can be", info.limit_lists_used, LEDGER_FIXED + 1);
     if (info.counters.early_reuse != 0)
