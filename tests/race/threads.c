@@ -179,6 +179,16 @@ static void swap_rule(struct shared *s, uint64_t *random)
     MUST(rc == 0, "overrun: %s", tlshm_error_name(rc));
 }
 
+/*
+ * A forked child knows of its parent's threads, and those that had ended and were not joined yet it can never join:
+ * ThreadSanitizer would call them leaked when the child ends.
+ */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "report_thread_leaks=0";
+}
+
 /* The child is one more actor on seats of its own, while the threads of its parent go on. */
 static void fork_child(uint64_t seed)
 {
