@@ -48,9 +48,11 @@ TL_COLD static int check_amounts_one_by_one(const uint64_t *of)
 
 TL_INLINE int check_amounts(const uint64_t *of)
 {
+    const volatile uint64_t *one_by_one = of; /* see tl_copy_private() */
     uint64_t any = 0;
+    TL_UNROLL
     for (unsigned u = 0; u < TLSHM_UNITS; u++)
-        any |= of[u];
+        any |= one_by_one[u];
     bool plain = any - 1 < TLSHM_AMOUNT_MAX && of[TLSHM_CONCURRENCY] == 0;
     return TL_LIKELY(plain) ? 0 : check_amounts_one_by_one(of);
 }
@@ -85,7 +87,7 @@ static int resolve_all(tlshm_t *t, struct tl_thread *thread, const tlshm_request
     return 0;
 }
 
-static bool has_keys(const tlshm_request *request)
+TL_COLD static bool has_keys(const tlshm_request *request)
 {
     for (unsigned i = 0; i < request->scope_count; i++)
         if (!request->scopes[i].handle)
@@ -105,7 +107,7 @@ static uint64_t fingerprint(const struct tl_ask *ask)
 static void fill_ask(const tlshm_request *request, struct tl_ask *ask)
 {
     ask->scopes = request->scope_count;
-    memcpy(ask->need, request->estimate.of, sizeof ask->need);
+    tl_copy_private(ask->need, request->estimate.of, TLSHM_UNITS);
     ask->need[TLSHM_REQUESTS] = tl_max(ask->need[TLSHM_REQUESTS], 1);
     ask->need[TLSHM_CONCURRENCY] = 1;
     ask->ttl_ns = request->ttl_ns;
@@ -134,7 +136,7 @@ static int refuse_full(struct tl_thread *thread, tlshm_refusal *why)
 static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_ask ask;
-    struct tl_no no;
+    struct tl_no no = {.detailed = why != NULL};
     tlshm_id made = 0;
     int rc = -TLSHM_ESTALE;
     fill_ask(request, &ask);
@@ -147,10 +149,10 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
         if (ask.key)
             ask.fingerprint = fingerprint(&ask);
         rc = tl_limiter_reserve(thread, &ask, &made, &no);
-        if (!has_keys(request))
+        if (rc == -TLSHM_ESTALE && !has_keys(request))
             break;
     }
-    if (rc == TLSHM_OK || rc == TLSHM_REPLAY)
+    if (TL_LIKELY(rc == TLSHM_OK) || rc == TLSHM_REPLAY)
         *id = made;
     else if (rc == TLSHM_REFUSED && why)
         tl_explain(thread, ask.scope, ask.scopes, ask.need, &no, TL_FOREVER, why);
@@ -197,7 +199,17 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
 static void fill_charging(tlshm_t *t, struct tl_charging *charging)
 {
     charging->policy = (enum tlshm_overrun)tl_load_relaxed(&t->map.header->overrun);
-    tl_segment_overrun(t, &charging->function, &charging->context);
+    charging->function = NULL;
+    if (TL_UNLIKELY(tl_load(&t->overrun) != 0))
+        tl_segment_overrun(t, &charging->function, &charging->context);
+}
+
+TL_COLD static int check_range(const uint64_t *of)
+{
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        if (of[u] > TLSHM_AMOUNT_MAX)
+            return -TLSHM_ERANGE;
+    return 0;
 }
 
 static int check_actual(const tlshm_amounts *actual, enum tlshm_outcome outcome)
@@ -205,9 +217,13 @@ static int check_actual(const tlshm_amounts *actual, enum tlshm_outcome outcome)
     if ((unsigned)outcome > TLSHM_AT_LEAST || (!actual && outcome != TLSHM_UNKNOWN))
         return -TLSHM_EINVAL;
     uint64_t any = 0;
-    for (unsigned u = 0; actual && outcome != TLSHM_UNKNOWN && u < TLSHM_UNITS; u++)
-        any |= actual->of[u] > TLSHM_AMOUNT_MAX;
-    return any ? -TLSHM_ERANGE : 0;
+    if (!actual || outcome == TLSHM_UNKNOWN)
+        return 0;
+    const volatile uint64_t *one_by_one = actual->of; /* see tl_copy_private() */
+    TL_UNROLL
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        any |= one_by_one[u];
+    return TL_LIKELY(any <= TLSHM_AMOUNT_MAX) ? 0 : check_range(actual->of);
 }
 
 int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome, tlshm_result *result)
@@ -254,7 +270,7 @@ int tlshm_extend(tlshm_t *t, tlshm_id id, const tlshm_amounts *more, uint64_t tt
 {
     static const tlshm_amounts none;
     struct tl_thread *thread;
-    struct tl_no no;
+    struct tl_no no = {.detailed = why != NULL};
     int rc = check_more(more, ttl_ns);
     if (rc < 0)
         return rc;

@@ -60,6 +60,17 @@ TL_INLINE uint64_t tl_load_relaxed(const tl_word *p)
     return atomic_load_explicit((tl_word *)p, memory_order_relaxed);
 }
 
+/* A data word of a sheet or body that may be another's spare by now: a second look at the head tells (V2, V3). */
+TL_INLINE uint64_t tl_peek(const tl_word *p)
+{
+    tl_hook(TL_READ, p);
+#ifdef TL_WORDWISE
+    return atomic_load_explicit((tl_word *)p, memory_order_acquire);
+#else
+    return atomic_load_explicit((tl_word *)p, memory_order_relaxed);
+#endif
+}
+
 TL_INLINE void tl_store_relaxed(tl_word *p, uint64_t value)
 {
     atomic_store_explicit(p, value, memory_order_relaxed);
@@ -109,9 +120,23 @@ TL_INLINE void tl_fence_release(void)
 
 #ifdef __clang__
 #define TL_UNROLL _Pragma("clang loop unroll(full)")
+#define TL_UNROLL_TWO _Pragma("clang loop unroll_count(2)")
 #else
 #define TL_UNROLL _Pragma("GCC unroll 32")
+#define TL_UNROLL_TWO _Pragma("GCC unroll 2")
 #endif
+
+/* Private words into a spare. */
+TL_INLINE void tl_words_out(tl_word *to, const uint64_t *from, unsigned words)
+{
+    tl_hook(TL_WRITE, to);
+    for (unsigned i = 0; i < words; i++)
+#ifdef TL_WORDWISE
+        atomic_store_explicit(&to[i], from[i], memory_order_release);
+#else
+        atomic_store_explicit(&to[i], from[i], memory_order_relaxed);
+#endif
+}
 
 #ifdef TL_WORDWISE
 
@@ -122,22 +147,30 @@ TL_INLINE void tl_copy_in(uint64_t *to, const tl_word *from, unsigned words)
         to[i] = atomic_load_explicit((tl_word *)&from[i], memory_order_acquire);
 }
 
-TL_INLINE void tl_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+#define TL_COPY_MOST 16
+
+TL_INLINE void tl_copy_across(tl_word *to, const tl_word *from, unsigned words)
 {
-    tl_hook(TL_WRITE, to);
-    for (unsigned i = 0; i < words; i++)
-        atomic_store_explicit(&to[i], from[i], memory_order_release);
+    uint64_t word[TL_COPY_MOST];
+    tl_copy_in(word, from, words);
+    tl_words_out(to, word, words);
 }
 
-/* to[i] = a[i] + b[i]. Returns all sums or-ed together, but for each eighth word. */
-TL_INLINE uint64_t tl_sum_out(tl_word *to, const uint64_t *a, const uint64_t *b, unsigned words)
+/*
+ * before[i] = from[i], after[i] = from[i] + delta[i]. Returns the sums or-ed together, but for each fourth word, which is
+ * none.
+ */
+TL_INLINE uint64_t tl_step_out(tl_word *before, tl_word *after, const tl_word *from, const uint64_t *delta,
+                               unsigned words)
 {
-    uint64_t any = 0;
-    tl_hook(TL_WRITE, to);
+    uint64_t word[TL_COPY_MOST], any = 0;
+    tl_copy_in(word, from, words);
+    tl_words_out(before, word, words);
     for (unsigned i = 0; i < words; i++) {
-        atomic_store_explicit(&to[i], a[i] + b[i], memory_order_release);
-        any |= i % 8 == 7 ? 0 : a[i] + b[i];
+        word[i] += delta[i];
+        any |= i % 4 == 3 ? 0 : word[i];
     }
+    tl_words_out(after, word, words);
     return any;
 }
 
@@ -146,53 +179,45 @@ TL_INLINE uint64_t tl_sum_out(tl_word *to, const uint64_t *a, const uint64_t *b,
 /*
  * 16 bytes at a time: half of the stores, which every CAS has to wait for (the largest single gain measured). A pair must
  * not be read from private words that were just written one by one: the processor would wait for those stores to reach
- * the cache. Such words go out with tl_words_out().
+ * the cache.
  */
 typedef uint64_t tl_pair __attribute__((vector_size(16), may_alias));
+
+TL_INLINE tl_pair tl_pair_at(const tl_word *p)
+{
+    return *(const volatile tl_pair *)(const volatile void *)p;
+}
 
 /* Both sides 16-byte aligned, an even number of words. */
 TL_INLINE void tl_copy_in(uint64_t *to, const tl_word *from, unsigned words)
 {
-    TL_UNROLL
     for (unsigned i = 0; i < words; i += 2)
-        *(tl_pair *)(to + i) = *(const volatile tl_pair *)(const volatile void *)(from + i);
+        *(tl_pair *)(to + i) = tl_pair_at(from + i);
 }
 
-TL_INLINE void tl_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+TL_INLINE void tl_copy_across(tl_word *to, const tl_word *from, unsigned words)
 {
     TL_UNROLL
     for (unsigned i = 0; i < words; i += 2)
-        *(volatile tl_pair *)(volatile void *)(to + i) = *(const tl_pair *)(const void *)(from + i);
+        *(volatile tl_pair *)(volatile void *)(to + i) = tl_pair_at(from + i);
 }
 
-TL_INLINE uint64_t tl_sum_out(tl_word *to, const uint64_t *a, const uint64_t *b, unsigned words)
+TL_INLINE uint64_t tl_step_out(tl_word *before, tl_word *after, const tl_word *from, const uint64_t *delta,
+                               unsigned words)
 {
     tl_pair any = {0, 0};
     TL_UNROLL
     for (unsigned i = 0; i < words; i += 2) {
-        tl_pair sum = *(const tl_pair *)(const void *)(a + i) + *(const tl_pair *)(const void *)(b + i);
-        *(volatile tl_pair *)(volatile void *)(to + i) = sum;
-        any |= i % 8 == 6 ? (tl_pair){sum[0], 0} : sum;
+        const volatile uint64_t *one_by_one = delta + i;
+        tl_pair was = tl_pair_at(from + i), step = {one_by_one[0], one_by_one[1]}, sum = was + step;
+        *(volatile tl_pair *)(volatile void *)(before + i) = was;
+        *(volatile tl_pair *)(volatile void *)(after + i) = sum;
+        any |= i % 4 == 2 ? (tl_pair){sum[0], 0} : sum;
     }
     return any[0] | any[1];
 }
 
 #endif
-
-/* Word by word, for what was just written word by word. */
-TL_INLINE void tl_words_out(tl_word *to, const uint64_t *from, unsigned words)
-{
-    tl_hook(TL_WRITE, to);
-#ifndef TL_WORDWISE
-    TL_UNROLL
-#endif
-    for (unsigned i = 0; i < words; i++)
-#ifdef TL_WORDWISE
-        atomic_store_explicit(&to[i], from[i], memory_order_release);
-#else
-        atomic_store_explicit(&to[i], from[i], memory_order_relaxed);
-#endif
-}
 
 /* Tells the processor that this is a waiting loop. */
 TL_INLINE void tl_relax(void)

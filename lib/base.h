@@ -29,6 +29,17 @@ TL_INLINE uint64_t tl_min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/*
+ * Copies private words one by one. What was just written word by word must not be read in larger pieces: the processor
+ * would wait for those stores to reach the cache.
+ */
+TL_INLINE void tl_copy_private(uint64_t *to, const uint64_t *from, unsigned words)
+{
+    const volatile uint64_t *one_by_one = from;
+    for (unsigned i = 0; i < words; i++)
+        to[i] = one_by_one[i];
+}
+
 /* The lowest n bits set, n 0..64. */
 TL_INLINE uint64_t tl_ones(unsigned n)
 {

@@ -3,31 +3,35 @@
 #include "book.h"
 
 #define WINDOW_SUM_MAX (UINT64_C(1) << 56)
-#define SUM_NEAR (UINT64_C(1) << 55) /* from here on sums are looked at one by one */
 
 /* Is there room for `more` of a unit in every window of a cell? */
 static bool windows_have_room(const struct tl_hand *hand, uint32_t cell, const struct tl_view *view, unsigned unit,
                               uint64_t more)
 {
-    for (unsigned i = 0; i < view->tail.windows; i++)
-        if (tl_shape_unit(view->window[i].shape) == unit &&
-            tl_history_used(hand->map, cell, view, i, view->tail.time) + more >= WINDOW_SUM_MAX)
+    for (unsigned i = 0; i < view->windows; i++)
+        if (tl_shape_unit(tl_view_shape(view, i)) == unit &&
+            tl_history_used(hand->map, cell, view, i, view->time) + more >= WINDOW_SUM_MAX)
             return false;
     return true;
+}
+
+static uint64_t delta_word(const struct tl_txn *txn, unsigned at)
+{
+    return at < SHM_NARROW_WORDS || txn->wide ? txn->delta[at] : 0;
 }
 
 /* The sums of one unit of one cell. */
 static int check_unit(const struct tl_hand *hand, const struct tl_txn *txn, unsigned j, unsigned unit)
 {
-    const struct tl_balance *balance = &txn->view[j].balance;
-    uint64_t more = txn->delta.used[unit], used = balance->used[unit] + more;
-    uint64_t held = balance->held[unit] + txn->delta.held[unit];
-    bool releases = txn->delta.held[unit] >> 63;
+    const struct tl_view *view = &txn->view[j];
+    uint64_t more = delta_word(txn, shm_used_at[unit]), used = tl_view_used(view, unit) + more;
+    uint64_t step = delta_word(txn, shm_held_at[unit]), held = tl_view_held(view, unit) + step;
+    bool releases = step >> 63;
     if (held > TL_SUM_MAX)
         return releases ? -TLSHM_ECORRUPT : -TLSHM_ERANGE;
     if (used > TL_SUM_MAX)
         return -TLSHM_ERANGE;
-    if (used < SUM_NEAR || more == 0 || windows_have_room(hand, txn->cell[j], &txn->view[j], unit, more))
+    if (used < TL_SUM_NEAR || more == 0 || windows_have_room(hand, txn->cell[j], view, unit, more))
         return 0;
     return -TLSHM_ERANGE;
 }
@@ -43,21 +47,19 @@ TL_COLD static int check_sums(const struct tl_hand *hand, const struct tl_txn *t
     return 0;
 }
 
-/* Has the record moved on since it was read? Then the balances need not fit it any more. */
+/* Has anything moved on since it was read? Then the sums are of no moment, and need not fit each other. */
 static bool has_moved(const struct tl_hand *hand, const struct tl_txn *txn)
 {
-    tl_fence_acquire();
+    for (unsigned j = 0; j < txn->cells; j++)
+        if (!tl_txn_current(hand, txn->cell[j], &txn->view[j]))
+            return true;
     return tl_load(&hand->map->records[txn->was.index].head) != txn->was.head;
 }
 
-int tl_book_commit(struct tl_hand *hand, struct tl_txn *txn)
+TL_COLD int tl_book_one_by_one(struct tl_hand *hand, struct tl_txn *txn)
 {
-    txn->sum_max = SUM_NEAR - 1;
-    int rc = tl_txn_commit(hand, txn);
-    if (TL_LIKELY(rc != -TLSHM_ERANGE))
-        return rc;
-    rc = check_sums(hand, txn);
-    if (rc == -TLSHM_ECORRUPT && has_moved(hand, txn))
+    int rc = check_sums(hand, txn);
+    if (rc < 0 && has_moved(hand, txn))
         return 0;
     txn->sum_max = TL_SUM_MAX;
     return rc < 0 ? rc : tl_txn_commit(hand, txn);

@@ -11,11 +11,20 @@
 #include "txn.h"
 
 #define TL_SUM_MAX (UINT64_C(1) << 62)
+#define TL_SUM_NEAR (UINT64_C(1) << 55) /* from here on sums are looked at one by one */
+
+/* What the next function does when a sum is near its end. */
+int tl_book_one_by_one(struct tl_hand *hand, struct tl_txn *txn);
 
 /*
  * tl_txn_commit() for what `txn->delta` says. Also -TLSHM_ERANGE: a sum would leave its range; -TLSHM_ECORRUPT: more would
  * be released than is held. Then nothing was changed.
  */
-int tl_book_commit(struct tl_hand *hand, struct tl_txn *txn);
+TL_INLINE int tl_book_commit(struct tl_hand *hand, struct tl_txn *txn)
+{
+    txn->sum_max = TL_SUM_NEAR - 1;
+    int rc = tl_txn_commit(hand, txn);
+    return TL_LIKELY(rc != -TLSHM_ERANGE) ? rc : tl_book_one_by_one(hand, txn);
+}
 
 #endif

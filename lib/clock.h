@@ -12,6 +12,9 @@
 
 #include "atomic.h"
 
+/* Two readings of a coarse clock may differ by a tick or two: it has gone back only if by more. */
+#define TL_BACK_TOLERANCE_NS UINT64_C(20000000)
+
 struct tl_clock {
     const tl_word *virtual_boot; /* NULL: the system's clock */
     const tl_word *virtual_wall;

@@ -57,7 +57,7 @@ static void write_key(const struct tl_map *map, uint32_t cell, const void *key, 
     alignas(16) uint64_t word[SHM_KEY_WORDS] = {0};
     ((unsigned char *)word)[0] = (unsigned char)len;
     memcpy((unsigned char *)word + 1, key, len);
-    tl_copy_out(map->keys[cell].word, word, SHM_KEY_WORDS);
+    tl_words_out(map->keys[cell].word, word, SHM_KEY_WORDS);
 }
 
 static size_t read_key(const struct tl_map *map, uint32_t cell, uint64_t *word)
@@ -131,7 +131,7 @@ restart:
 static uint64_t incarnation_of(struct tl_hand *hand, uint32_t cell)
 {
     struct tl_view view;
-    return tl_txn_snapshot(hand, cell, &view) == 0 ? view.balance.incarnation : 0;
+    return tl_txn_snapshot(hand, cell, &view) == 0 ? tl_view_incarnation(&view) : 0;
 }
 
 /* Out of the chain, then free. `life` is the live word of the retired incarnation. Anybody may do it, twice. */
@@ -246,12 +246,12 @@ static bool unattended(const struct shm_cell *c)
 
 static bool is_idle(struct tl_hand *hand, uint32_t cell, const struct tl_view *view, uint64_t now)
 {
-    if (now < view->tail.time || now - view->tail.time < hand->map->retention_ns)
+    if (now < view->time || now - view->time < hand->map->retention_ns)
         return false;
     for (unsigned u = 0; u < TLSHM_UNITS; u++)
-        if (view->balance.held[u])
+        if (tl_view_held(view, u))
             return false;
-    for (unsigned i = 0; i < view->tail.windows; i++)
+    for (unsigned i = 0; i < view->windows; i++)
         if (tl_history_used(hand->map, cell, view, i, now))
             return false;
     return true;
@@ -268,16 +268,16 @@ static bool retire(struct tl_hand *hand, uint32_t cell)
     struct tl_view *view = &txn.view[0];
     txn.now = tl_clock_now(&hand->clock);
     txn.offset = tl_clock_wall_offset(&hand->clock);
-    if (life == live_word(view->balance.incarnation)) {
+    if (life == live_word(tl_view_incarnation(view))) {
         if (!is_idle(hand, cell, view, txn.now) || !tl_txn_current(hand, cell, view))
             return false;
-        view->tail.windows = 0;
+        tl_view_set_windows(view, 0);
         view->moved = 0;
         tl_history_set_edge(view);
         txn.cell[0] = cell;
-        memset(&txn.instead, 0, sizeof txn.instead);
-        txn.instead.due = TL_FOREVER;
-        txn.instead.incarnation = view->balance.incarnation + 1;
+        memset(txn.instead, 0, sizeof txn.instead);
+        txn.instead[SHM_DUE] = TL_FOREVER;
+        txn.instead[SHM_INCARNATION] = tl_view_incarnation(view) + 1;
         if (tl_txn_commit_cell(hand, &txn) != 1)
             return false;
         tl_count(&hand->seat->counter[SHM_N_RECYCLED]);
@@ -330,7 +330,7 @@ static void touch(struct tl_hand *hand, uint32_t cell)
     if (tl_txn_snapshot(hand, cell, &txn.view[0]) < 0)
         return;
     txn.cell[0] = cell;
-    txn.instead = txn.view[0].balance;
+    tl_view_balance(&txn.view[0], txn.instead);
     txn.now = tl_clock_now(&hand->clock);
     txn.offset = tl_clock_wall_offset(&hand->clock);
     tl_txn_commit_cell(hand, &txn);

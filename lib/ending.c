@@ -3,6 +3,7 @@
 #include "ending.h"
 
 #include "book.h"
+#include "straight.h"
 #include "views.h"
 
 /* Reads the reservation of an id into txn.was and puts its scopes in order. */
@@ -28,37 +29,50 @@ TL_INLINE uint64_t charge_one(const struct tl_body *body, const struct tl_ending
                      ending->actual ? ending->actual[unit] : 0);
 }
 
-/*
- * Sets what the reservation will have been charged when it ends this way, and what that adds to every balance: less held
- * (if `held`), more used. Requests were charged at admission, concurrency is never used.
- */
-static int charge_all(struct tl_txn *txn, const struct tl_ending *ending, bool held, unsigned status)
+/* Charges one unit, and sets what that adds to every balance: less held (if `held`), more used. */
+TL_INLINE uint64_t charge_unit(struct tl_txn *txn, const struct tl_ending *ending, bool held, bool settled, unsigned u)
 {
-    static const unsigned char charged_units[] = {TLSHM_TOKENS, TLSHM_COST, TLSHM_INPUT_TOKENS, TLSHM_OUTPUT_TOKENS,
-                                                  TLSHM_TOOL_CALLS};
     struct tl_body *body = &txn->was.body;
-    txn->delta.held[TLSHM_CONCURRENCY] = held ? UINT64_MAX : 0;
-    txn->delta.used[TLSHM_CONCURRENCY] = 0;
-    txn->delta.held[TLSHM_REQUESTS] = txn->delta.used[TLSHM_REQUESTS] = 0;
-    TL_UNROLL
-    for (unsigned i = 0; i < sizeof charged_units; i++) {
-        unsigned u = charged_units[i];
-        uint64_t charge = status == SHM_SETTLED ? charge_one(body, ending, u) : 0;
-        if (TL_UNLIKELY(charge > TLSHM_AMOUNT_MAX))
-            return -TLSHM_ERANGE;
-        body->charged[u] = txn->delta.used[u] = charge;
-        txn->delta.held[u] = held ? 0 - body->estimate[u] : 0;
-    }
-    return 0;
+    uint64_t charge = settled ? charge_one(body, ending, u) : 0;
+    body->charged[u] = txn->delta[shm_used_at[u]] = charge;
+    txn->delta[shm_held_at[u]] = held ? 0 - body->estimate[u] : 0;
+    return charge;
+}
+
+/* The units of the balance's second line: mostly there is nothing of them. */
+TL_COLD static uint64_t charge_wide(struct tl_txn *txn, const struct tl_ending *ending, bool held, bool settled)
+{
+    uint64_t most = 0;
+    memset(txn->delta + SHM_NARROW_WORDS, 0, (SHM_BALANCE_WORDS - SHM_NARROW_WORDS) * sizeof txn->delta[0]);
+    for (unsigned u = TLSHM_INPUT_TOKENS; u < TLSHM_UNITS; u++)
+        most = tl_max(most, charge_unit(txn, ending, held, settled, u));
+    return most;
+}
+
+/*
+ * Sets what the reservation will have been charged when it ends this way. Requests were charged at admission, concurrency
+ * is never used. A caller's own rule may charge what nobody spoke of.
+ */
+static int charge_all(struct tl_txn *txn, const struct tl_ending *ending, bool held, bool settled)
+{
+    txn->delta[shm_held_at[TLSHM_CONCURRENCY]] = held ? UINT64_MAX : 0;
+    txn->delta[shm_used_at[TLSHM_REQUESTS]] = txn->delta[SHM_DUE] = txn->delta[SHM_INCARNATION] = 0;
+    uint64_t tokens = charge_unit(txn, ending, held, settled, TLSHM_TOKENS);
+    uint64_t most = tl_max(tokens, charge_unit(txn, ending, held, settled, TLSHM_COST));
+    txn->wide = (txn->was.body.info & TL_BODY_WIDE) || ending->charging.function ||
+                (ending->actual && tl_amounts_wide(ending->actual));
+    if (TL_UNLIKELY(txn->wide))
+        most = tl_max(most, charge_wide(txn, ending, held, settled));
+    return TL_UNLIKELY(most > TLSHM_AMOUNT_MAX) ? -TLSHM_ERANGE : 0;
 }
 
 /* Each balance's next due time: with its last hold gone, none. */
 static void set_due(struct tl_txn *txn)
 {
     for (unsigned j = 0; j < txn->cells; j++) {
-        const struct tl_balance *balance = &txn->view[j].balance;
-        bool last = balance->held[TLSHM_CONCURRENCY] + txn->delta.held[TLSHM_CONCURRENCY] == 0;
-        txn->due[j] = last ? TL_FOREVER : balance->due;
+        const struct tl_view *view = &txn->view[j];
+        uint64_t left = tl_view_held(view, TLSHM_CONCURRENCY) + txn->delta[shm_held_at[TLSHM_CONCURRENCY]];
+        txn->due[j] = left == 0 ? TL_FOREVER : tl_view_due(view);
     }
 }
 
@@ -76,14 +90,17 @@ static int commit_end(struct tl_thread *thread, bool held, unsigned status, cons
 {
     struct tl_txn *txn = &thread->txn;
     struct tl_body *body = &txn->was.body;
-    int rc = charge_all(txn, ending, held, status);
+    int rc = charge_all(txn, ending, held, status == SHM_SETTLED);
     if (rc < 0)
         return rc;
+    struct shm_body *spare = tl_txn_spare_body(&thread->hand);
+    if (TL_UNLIKELY(!spare))
+        return -TLSHM_ECORRUPT;
     set_due(txn);
     /* A hold expires at its deadline, whenever somebody gets to it. */
     body->ended = status == SHM_EXPIRED ? tl_min(body->deadline, txn->now) : txn->now;
     body->info = (body->info & ~(UINT64_C(15) << 4)) | (uint64_t)ending->outcome << 4;
-    txn->next = body;
+    tl_body_write_end(spare, &thread->hand.map->bodies[shm_node(txn->was.head)], body);
     txn->status = status;
     txn->apart = TL_NONE;
     return tl_book_commit(&thread->hand, txn);
@@ -155,6 +172,14 @@ int tl_ending_run(struct tl_thread *thread, tlshm_id id, const struct tl_ending 
 {
     struct tl_txn *txn = &thread->txn;
     bool stepped = false;
+    const struct tl_actual actual = {ending->actual, ending->outcome, &ending->charging};
+    if (TL_LIKELY(ending->to == TLSHM_SETTLED) &&
+        TL_LIKELY(tl_straight_settle(thread, id, &actual, result) == TL_STRAIGHT_DONE)) {
+        if (lag_ns)
+            *lag_ns = 0;
+        tl_count(&thread->hand.seat->counter[SHM_N_SETTLED]);
+        return TLSHM_OK;
+    }
     for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
         int rc = tl_ending_find(thread, id);
         if (rc < 0)

@@ -10,6 +10,7 @@
 #ifndef TL_ENDING_H
 #define TL_ENDING_H
 
+#include "ids.h"
 #include "policy.h"
 #include "segment.h"
 
@@ -30,22 +31,5 @@ int tl_ending_run(struct tl_thread *thread, tlshm_id id, const struct tl_ending 
 
 /* Reads the reservation of an id into txn.was and puts its scopes' cells in order. 0, -TLSHM_EUNKNOWN, -ECORRUPT. */
 int tl_ending_find(struct tl_thread *thread, tlshm_id id);
-
-/* ------------------------------------------------------------------------------------------------------ ids and sums */
-
-#define TL_TRIES_MAX (1u << 16) /* lost races before a call gives up: never met, but no loop is endless */
-#define TL_TTL_MAX_NS (UINT64_C(1) << 61)
-#define TL_GENERATION_MASK ((UINT64_C(1) << 40) - 1)
-
-TL_INLINE tlshm_id tl_id(uint32_t record, uint64_t generation)
-{
-    return generation << SHM_NODE_BITS | record;
-}
-
-/* Does a record hold this reservation? */
-TL_INLINE bool tl_id_is(tlshm_id id, const struct tl_record *record)
-{
-    return id >> SHM_NODE_BITS == (record->body.generation & TL_GENERATION_MASK);
-}
 
 #endif

@@ -83,11 +83,11 @@ static void raise_due(struct tl_thread *thread, uint32_t cell)
         return;
     tl_views_read_clock(&thread->hand, txn);
     s.now = txn->now;
-    if (txn->view[0].balance.due > s.now || tl_expiry_walk(&thread->hand, find_due, &s) < 0 || s.overdue)
+    if (tl_view_due(&txn->view[0]) > s.now || tl_expiry_walk(&thread->hand, find_due, &s) < 0 || s.overdue)
         return;
     txn->cell[0] = cell;
-    txn->instead = txn->view[0].balance;
-    txn->instead.due = s.due;
+    tl_view_balance(&txn->view[0], txn->instead);
+    txn->instead[SHM_DUE] = s.due;
     tl_txn_commit_cell(&thread->hand, txn);
 }
 
@@ -97,7 +97,7 @@ bool tl_expiry_in_the_way(struct tl_thread *thread, unsigned scopes)
     unsigned count = 0;
     struct search s = {.thread = thread, .now = thread->txn.now};
     for (unsigned j = 0; j < scopes; j++)
-        if (thread->txn.view[j].balance.due <= s.now)
+        if (tl_view_due(&thread->txn.view[j]) <= s.now)
             late[count++] = thread->txn.cell[j];
     for (unsigned i = 0; i < count; i++) {
         s.cell = late[i];
@@ -118,10 +118,10 @@ struct sweep {
 /* Tied to a thread, and the seat that it had is not its any more. */
 static bool orphaned(const struct tl_map *map, const struct tl_body *body)
 {
-    uint32_t seat = (uint32_t)body->owner & 0xfff;
+    uint32_t seat = tl_owner_seat(body->owner);
     if (!(tl_body_flags(body) & TLSHM_FREE_ON_DEATH) || seat >= map->seat_count)
         return false;
-    return tl_load(&map->seats[seat].epoch) != body->owner >> 12;
+    return !tl_owner_epoch_is(body->owner, tl_load(&map->seats[seat].epoch));
 }
 
 static void expire_any(void *context, const struct tl_record *record)
@@ -171,8 +171,8 @@ static void set_due(struct tl_thread *thread, uint32_t cell, const struct due *d
     if (due->first <= txn->now)
         return;
     txn->cell[0] = cell;
-    txn->instead = txn->view[0].balance;
-    txn->instead.due = due->first;
+    tl_view_balance(&txn->view[0], txn->instead);
+    txn->instead[SHM_DUE] = due->first;
     tl_txn_commit_cell(&thread->hand, txn);
 }
 
@@ -185,7 +185,7 @@ static uint32_t find_late(struct tl_thread *thread, struct dues *dues, uint64_t 
     for (uint32_t cell = map->tier_cells; cell < map->scope_end; cell++) {
         struct due *due = &dues->of[cell - map->tier_cells];
         due->first = TL_FOREVER;
-        if (tl_txn_snapshot(&thread->hand, cell, &view) < 0 || view.balance.due > now)
+        if (tl_txn_snapshot(&thread->hand, cell, &view) < 0 || tl_view_due(&view) > now)
             continue;
         due->head = view.head;
         late++;

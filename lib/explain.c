@@ -89,7 +89,7 @@ struct obstacle {
 static bool fits_at(const struct obstacle *o, uint64_t then)
 {
     const struct tl_view *view = &o->thread->txn.view[o->j];
-    uint64_t held = view->balance.held[o->unit], freed = freed_by(o->holds, o->unit, then);
+    uint64_t held = tl_view_held(view, o->unit), freed = freed_by(o->holds, o->unit, then);
     uint64_t used = tl_history_used(o->thread->hand.map, o->thread->txn.cell[o->j], view, o->i, then);
     return used + held - tl_min(held, freed) + o->need <= o->cap;
 }
@@ -142,7 +142,7 @@ static uint64_t scope_fits_from(struct tl_thread *thread, unsigned j, const uint
     struct holds holds = {0};
     if (fits_now(thread, j, need))
         return 0;
-    if (thread->txn.view[j].balance.held[TLSHM_CONCURRENCY])
+    if (tl_view_held(&thread->txn.view[j], TLSHM_CONCURRENCY))
         gather(&thread->hand, thread->txn.cell[j], &holds);
     for (unsigned i = 0; i < limits->count; i++) {
         unsigned unit = tl_shape_unit(limits->shape[i]);
@@ -189,8 +189,8 @@ static void describe_limit(const struct tl_thread *thread, const uint64_t *need,
     why->requested = need[why->limit.unit];
     why->used = tl_history_used(thread->hand.map, thread->txn.cell[no->cell], view, no->limit, thread->txn.now);
     uint64_t held[TLSHM_UNITS];
-    memcpy(held, view->balance.held, sizeof held);
-    if (view->balance.due <= thread->txn.now)
+    tl_view_all_held(view, held);
+    if (tl_view_due(view) <= thread->txn.now)
         tl_expiry_discount(&thread->hand, thread->txn.cell[no->cell], thread->txn.now, held);
     why->held = held[why->limit.unit];
     uint64_t taken = why->used + why->held, cap = why->limit.cap;

@@ -20,10 +20,30 @@ TL_INLINE uint64_t tag_of(uint64_t word)
     return word & ~tl_ones(TL_START_BITS);
 }
 
-/* The ring word of one bucket of a window. */
-TL_INLINE tl_word *ring_word(const struct tl_map *map, uint32_t cell, const struct tl_window *w, uint64_t bucket)
+/* A window's words, read once each. */
+struct window {
+    uint64_t shape, bucket, start, marks;
+};
+
+static struct window window_of(const struct tl_view *view, unsigned i)
 {
-    unsigned ring = tl_history_ring(w);
+    const struct shm_window *w = &view->window[i];
+    return (struct window){tl_peek(&w->shape), tl_peek(&w->bucket), tl_peek(&w->start), tl_peek(&w->marks)};
+}
+
+static void set_window(struct tl_view *view, unsigned i, const struct window *w)
+{
+    struct shm_window *own = &view->own_window[i];
+    tl_store_relaxed(&own->shape, w->shape);
+    tl_store_relaxed(&own->bucket, w->bucket);
+    tl_store_relaxed(&own->start, w->start);
+    tl_store_relaxed(&own->marks, w->marks);
+}
+
+/* The ring word of one bucket of the window that has the bucket word `home`. */
+TL_INLINE tl_word *ring_word(const struct tl_map *map, uint32_t cell, uint64_t home, uint64_t bucket)
+{
+    unsigned ring = tl_history_ring(home);
     return &tl_map_ring(map, cell, ring < map->limits ? ring : 0)[bucket & (map->ring_words - 1)];
 }
 
@@ -56,7 +76,7 @@ static void period_at(const struct tl_map *map, uint64_t shape, uint64_t time, i
 }
 
 /* The time until which nothing in window i changes. */
-static uint64_t window_edge(const struct tl_window *w)
+static uint64_t window_edge(const struct window *w)
 {
     switch (tl_shape_kind(w->shape)) {
     case TLSHM_WINDOW_ROLLING:
@@ -71,15 +91,16 @@ static uint64_t window_edge(const struct tl_window *w)
 void tl_history_set_edge(struct tl_view *view)
 {
     uint64_t edge = TL_FOREVER;
-    for (unsigned i = 0; i < view->tail.windows; i++)
-        edge = tl_min(edge, window_edge(&view->window[i]));
-    view->tail.edge = edge;
+    for (unsigned i = 0; i < view->windows; i++) {
+        struct window w = window_of(view, i);
+        edge = tl_min(edge, window_edge(&w));
+    }
+    view->edge = edge;
 }
 
-static void roll_rolling(struct tl_view *view, unsigned i)
+static void roll_rolling(struct tl_view *view, unsigned i, struct window *w)
 {
-    struct tl_window *w = &view->window[i];
-    uint64_t bucket = view->tail.time / tl_shape_width_ns(w->shape), was = bucket_of(w->bucket);
+    uint64_t bucket = view->time / tl_shape_width_ns(w->shape), was = bucket_of(w->bucket);
     if (bucket <= was)
         return;
     if (!(view->moved >> i & 1)) {
@@ -90,93 +111,85 @@ static void roll_rolling(struct tl_view *view, unsigned i)
     uint64_t gap = bucket - was;
     w->marks = gap >= MARKS ? 1 : w->marks << gap | 1;
     w->bucket = home_of(w->bucket) | bucket;
-    w->start = view->balance.used[tl_shape_unit(w->shape)];
+    w->start = tl_view_used(view, tl_shape_unit(w->shape));
 }
 
 /* A wall step moves a period's end, never its start: it neither refills nor locks out for more than one period. */
-static void roll_calendar(const struct tl_map *map, struct tl_view *view, unsigned i, int64_t offset)
+static void roll_calendar(const struct tl_map *map, struct tl_view *view, struct window *w, int64_t offset)
 {
-    struct tl_window *w = &view->window[i];
-    bool over = view->tail.time >= w->marks;
-    if (!over && !tl_history_stepped(offset, view->tail.offset))
+    bool over = view->time >= w->marks;
+    if (!over && !tl_history_stepped(offset, view->offset))
         return;
     uint64_t number;
-    period_at(map, w->shape, view->tail.time, offset, &number, &w->marks);
+    period_at(map, w->shape, view->time, offset, &number, &w->marks);
     w->bucket = home_of(w->bucket) | number;
     if (over)
-        w->start = view->balance.used[tl_shape_unit(w->shape)];
+        w->start = tl_view_used(view, tl_shape_unit(w->shape));
 }
 
 TL_COLD void tl_history_roll(const struct tl_map *map, struct tl_view *view, int64_t offset)
 {
-    for (unsigned i = 0; i < view->tail.windows; i++) {
-        unsigned kind = tl_shape_kind(view->window[i].shape);
-        if (kind == TLSHM_WINDOW_ROLLING)
-            roll_rolling(view, i);
-        else if (kind == TLSHM_WINDOW_CALENDAR)
-            roll_calendar(map, view, i, offset);
+    tl_view_own(view);
+    for (unsigned i = 0; i < view->windows; i++) {
+        struct window w = window_of(view, i);
+        if (tl_shape_kind(w.shape) == TLSHM_WINDOW_ROLLING)
+            roll_rolling(view, i, &w);
+        else if (tl_shape_kind(w.shape) == TLSHM_WINDOW_CALENDAR)
+            roll_calendar(map, view, &w, offset);
+        set_window(view, i, &w);
     }
-    if (tl_history_stepped(offset, view->tail.offset))
-        view->tail.offset = (uint64_t)offset;
+    if (tl_history_stepped(offset, view->offset))
+        view->offset = (uint64_t)offset;
+    tl_view_set_windows(view, view->windows);
     tl_history_set_edge(view);
 }
 
-uint64_t tl_history_used_since(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
-                               unsigned back)
+uint64_t tl_history_used_before(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
+                                unsigned unit, unsigned back)
 {
-    const struct tl_window *w = &view->window[i];
-    uint64_t used = view->balance.used[tl_shape_unit(w->shape)];
-    if (back == 0)
-        return used - w->start;
-    uint64_t bucket = bucket_of(w->bucket) - back;
+    uint64_t used = tl_view_used(view, unit), home = tl_peek(&view->window[i].bucket);
+    uint64_t bucket = bucket_of(home) - back;
     if ((view->moved >> i & 1) && bucket == bucket_of(view->old_bucket[i]))
         return used - view->old_start[i];
-    return (used - tl_load(ring_word(map, cell, w, bucket))) & tl_ones(TL_START_BITS);
-}
-
-/* Use in the newest `count` buckets, of which the current one is the first. */
-static uint64_t used_in_newest(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
-                               unsigned count)
-{
-    uint64_t inside = view->window[i].marks & tl_ones(count);
-    return inside ? tl_history_used_since(map, cell, view, i, tl_top_bit(inside)) : 0;
+    return (used - tl_load(ring_word(map, cell, home, bucket))) & tl_ones(TL_START_BITS);
 }
 
 uint64_t tl_history_used_later(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
                                uint64_t then)
 {
-    const struct tl_window *w = &view->window[i];
-    switch (tl_shape_kind(w->shape)) {
+    struct window w = window_of(view, i);
+    unsigned unit = tl_shape_unit(w.shape);
+    switch (tl_shape_kind(w.shape)) {
     case TLSHM_WINDOW_LIFETIME:
-        return view->balance.used[tl_shape_unit(w->shape)] - w->start;
+        return tl_view_used(view, unit) - w.start;
     case TLSHM_WINDOW_CALENDAR:
-        return then >= w->marks ? 0 : view->balance.used[tl_shape_unit(w->shape)] - w->start;
+        return then >= w.marks ? 0 : tl_view_used(view, unit) - w.start;
     case TLSHM_WINDOW_ROLLING:
         break;
     default:
         return 0;
     }
-    unsigned slices = tl_shape_slices(w->shape);
+    unsigned slices = tl_shape_slices(w.shape);
     uint64_t later = 0;
-    if (then >= window_edge(w))
-        later = then / tl_shape_width_ns(w->shape) - bucket_of(w->bucket);
-    return later >= slices ? 0 : used_in_newest(map, cell, view, i, slices - (unsigned)later);
+    if (then >= window_edge(&w))
+        later = then / tl_shape_width_ns(w.shape) - bucket_of(w.bucket);
+    return later >= slices ? 0 : tl_history_used_newest(map, cell, view, i, unit, tl_ones(slices - (unsigned)later));
 }
 
 uint64_t tl_history_next_fall(const struct tl_view *view, unsigned i, uint64_t now)
 {
-    const struct tl_window *w = &view->window[i];
-    unsigned kind = tl_shape_kind(w->shape);
+    struct window w = window_of(view, i);
+    unsigned kind = tl_shape_kind(w.shape);
     if (kind == TLSHM_WINDOW_CALENDAR)
-        return now < w->marks ? w->marks : TL_FOREVER;
+        return now < w.marks ? w.marks : TL_FOREVER;
     if (kind != TLSHM_WINDOW_ROLLING)
         return TL_FOREVER;
-    uint64_t width = tl_shape_width_ns(w->shape), slices = tl_shape_slices(w->shape);
-    uint64_t current = tl_max(now / width, bucket_of(w->bucket)), later = current - bucket_of(w->bucket);
+    uint64_t width = tl_shape_width_ns(w.shape), slices = tl_shape_slices(w.shape);
+    uint64_t current = tl_max(now / width, bucket_of(w.bucket)), later = current - bucket_of(w.bucket);
     if (later >= slices)
         return TL_FOREVER;
-    uint64_t inside = w->marks & tl_ones((unsigned)(slices - later));
-    return inside ? (bucket_of(w->bucket) - tl_top_bit(inside) + slices) * width : TL_FOREVER;
+    uint64_t inside = w.marks & tl_ones((unsigned)(slices - later));
+    return inside ? (bucket_of(w.bucket) - tl_top_bit(inside) + slices) * width : TL_FOREVER;
 }
 
 uint64_t tl_history_next_drop(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
@@ -195,41 +208,42 @@ uint64_t tl_history_next_drop(const struct tl_map *map, uint32_t cell, const str
 
 void tl_history_restart(const struct tl_map *map, struct tl_view *view, unsigned i, const struct tl_restart *restart)
 {
-    struct tl_window *w = &view->window[i];
+    struct window w = {.shape = restart->shape, .marks = 1};
     uint64_t number = 0;
     view->moved &= ~(1u << i);
-    w->shape = restart->shape;
-    w->start = view->balance.used[tl_shape_unit(w->shape)] - restart->carried;
-    w->marks = 1;
-    switch (tl_shape_kind(w->shape)) {
+    w.start = tl_view_used(view, tl_shape_unit(w.shape)) - restart->carried;
+    switch (tl_shape_kind(w.shape)) {
     case TLSHM_WINDOW_ROLLING:
-        number = restart->time / tl_shape_width_ns(w->shape);
+        number = restart->time / tl_shape_width_ns(w.shape);
         break;
     case TLSHM_WINDOW_CALENDAR:
-        period_at(map, w->shape, restart->time, restart->offset, &number, &w->marks);
+        period_at(map, w.shape, restart->time, restart->offset, &number, &w.marks);
         break;
     case TLSHM_WINDOW_LIFETIME:
-        w->start = 0;
+        w.start = 0;
         break;
     default:
         break;
     }
-    w->bucket = restart->tag << TL_START_BITS | (uint64_t)restart->ring << TL_BUCKET_BITS | bucket_of(number);
+    w.bucket = restart->tag << TL_START_BITS | (uint64_t)restart->ring << TL_BUCKET_BITS | bucket_of(number);
+    set_window(view, i, &w);
 }
 
 void tl_history_went_back(const struct tl_map *map, uint32_t cell, struct tl_view *view, uint64_t now, int64_t offset,
                           uint64_t tag)
 {
     uint64_t used[TLSHM_LIMITS_MAX];
-    for (unsigned i = 0; i < view->tail.windows; i++)
-        used[i] = tl_history_used(map, cell, view, i, view->tail.time);
-    view->tail.time = now;
-    view->tail.offset = (uint64_t)offset;
-    for (unsigned i = 0; i < view->tail.windows; i++) {
-        const struct tl_window *w = &view->window[i];
-        const struct tl_restart restart = {w->shape, used[i], tag, tl_history_ring(w), now, offset};
+    tl_view_own(view);
+    for (unsigned i = 0; i < view->windows; i++)
+        used[i] = tl_history_used(map, cell, view, i, view->time);
+    view->time = now;
+    view->offset = (uint64_t)offset;
+    for (unsigned i = 0; i < view->windows; i++) {
+        struct window w = window_of(view, i);
+        const struct tl_restart restart = {w.shape, used[i], tag, tl_history_ring(w.bucket), now, offset};
         tl_history_restart(map, view, i, &restart);
     }
+    tl_view_set_windows(view, view->windows);
     tl_history_set_edge(view);
 }
 
@@ -247,11 +261,11 @@ static bool put_word(tl_word *word, uint64_t want, const tl_word *head, uint64_t
 
 TL_COLD bool tl_history_put(const struct tl_map *map, uint32_t cell, const struct tl_view *view)
 {
-    for (unsigned i = 0; i < view->tail.windows; i++) {
+    for (unsigned i = 0; i < view->windows; i++) {
         if (!(view->moved >> i & 1))
             continue;
         uint64_t want = tag_of(view->old_bucket[i]) | (view->old_start[i] & tl_ones(TL_START_BITS));
-        tl_word *word = ring_word(map, cell, &view->window[i], bucket_of(view->old_bucket[i]));
+        tl_word *word = ring_word(map, cell, view->old_bucket[i], bucket_of(view->old_bucket[i]));
         if (!put_word(word, want, &map->cells[cell].head, view->head))
             return false;
     }

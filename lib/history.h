@@ -19,32 +19,7 @@
 #ifndef TL_HISTORY_H
 #define TL_HISTORY_H
 
-#include "layout.h"
-#include "window.h"
-
-struct tl_balance {
-    uint64_t held[TLSHM_UNITS];
-    uint64_t due;
-    uint64_t used[TLSHM_UNITS];
-    uint64_t incarnation;
-};
-
-struct tl_window {
-    uint64_t shape, bucket, start, marks;
-};
-
-/* The committed state of one cell in private memory, resolved as of `time`. Laid out as the sheet is. */
-struct tl_view {
-    alignas(16) struct tl_balance balance;
-    struct tl_tail {
-        uint64_t time, edge, offset, windows;
-    } tail;
-    struct tl_window window[TLSHM_LIMITS_MAX];
-    uint64_t head;
-    unsigned moved;                        /* windows whose bucket is newer than the sheet's: their old start ... */
-    uint64_t old_bucket[TLSHM_LIMITS_MAX]; /* ... is here, and goes into the ring before anybody commits on top */
-    uint64_t old_start[TLSHM_LIMITS_MAX];
-};
+#include "view.h"
 
 /* A window's bucket word is {tag:8 | ring:3 | bucket:53}, a ring's word {tag:8 | start:56}. */
 #define TL_BUCKET_BITS 53
@@ -61,18 +36,28 @@ TL_INLINE bool tl_history_stepped(int64_t offset, uint64_t known)
 
 void tl_history_roll(const struct tl_map *map, struct tl_view *view, int64_t offset);
 
-/* Brings the view to `time`: opens buckets, with `balance.used` as it was before whatever happens at that time. */
+/* Brings the view to `time`: opens buckets, with the balance as it was before whatever happens at that time. */
 TL_INLINE void tl_history_advance(const struct tl_map *map, struct tl_view *view, uint64_t time, int64_t offset)
 {
-    if (time > view->tail.time)
-        view->tail.time = time;
-    if (TL_UNLIKELY(view->tail.time >= view->tail.edge || tl_history_stepped(offset, view->tail.offset)))
+    if (time > view->time)
+        view->time = time;
+    if (TL_UNLIKELY(view->time >= view->edge || tl_history_stepped(offset, view->offset)))
         tl_history_roll(map, view, offset);
 }
 
-/* Use since the start of the bucket that is `back` before the current one. */
-uint64_t tl_history_used_since(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
-                               unsigned back);
+/* Use of a unit since the start of the bucket that is `back` before the current one, of rolling window i. */
+uint64_t tl_history_used_before(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
+                                unsigned unit, unsigned back);
+
+/* Use of a unit in the newest buckets of rolling window i; `mask`: one bit for each, the lowest is the current one. */
+TL_INLINE uint64_t tl_history_used_newest(const struct tl_map *map, uint32_t cell, const struct tl_view *view,
+                                          unsigned i, unsigned unit, uint64_t mask)
+{
+    uint64_t inside = tl_peek(&view->window[i].marks) & mask;
+    if (inside > 1)
+        return tl_history_used_before(map, cell, view, i, unit, tl_top_bit(inside));
+    return inside ? tl_view_used(view, unit) - tl_peek(&view->window[i].start) : 0;
+}
 
 /* Use inside window i at `then`, which lies beyond the current bucket, or of another kind than rolling. */
 uint64_t tl_history_used_later(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
@@ -85,11 +70,10 @@ uint64_t tl_history_used_later(const struct tl_map *map, uint32_t cell, const st
 TL_INLINE uint64_t tl_history_used(const struct tl_map *map, uint32_t cell, const struct tl_view *view, unsigned i,
                                    uint64_t then)
 {
-    const struct tl_window *w = &view->window[i];
-    if (TL_UNLIKELY(tl_shape_kind(w->shape) != TLSHM_WINDOW_ROLLING || then >= view->tail.edge))
+    uint64_t shape = tl_view_shape(view, i);
+    if (TL_UNLIKELY(tl_shape_kind(shape) != TLSHM_WINDOW_ROLLING || then >= view->edge))
         return tl_history_used_later(map, cell, view, i, then);
-    uint64_t inside = w->marks & tl_ones(tl_shape_slices(w->shape)); /* the newest buckets, the current one the first */
-    return inside ? tl_history_used_since(map, cell, view, i, tl_top_bit(inside)) : 0;
+    return tl_history_used_newest(map, cell, view, i, tl_shape_unit(shape), tl_ones(tl_shape_slices(shape)));
 }
 
 /* The first time after `now` at which use inside window i is less than it is now, if nothing happens; or TL_FOREVER. */
@@ -103,12 +87,12 @@ uint64_t tl_history_next_drop(const struct tl_map *map, uint32_t cell, const str
 uint64_t tl_history_next_fall(const struct tl_view *view, unsigned i, uint64_t now);
 
 /* The ring that a window's past buckets are in: it stays with the window when limits come and go beside it. */
-TL_INLINE unsigned tl_history_ring(const struct tl_window *w)
+TL_INLINE unsigned tl_history_ring(uint64_t bucket)
 {
-    return (unsigned)(w->bucket >> TL_BUCKET_BITS) & 7;
+    return (unsigned)(bucket >> TL_BUCKET_BITS) & 7;
 }
 
-/* How a window starts anew. */
+/* How a window starts anew, in a view that is its own. */
 struct tl_restart {
     uint64_t shape;
     uint64_t carried; /* use that it begins with, in one bucket that begins now */
@@ -123,7 +107,7 @@ void tl_history_restart(const struct tl_map *map, struct tl_view *view, unsigned
 void tl_history_went_back(const struct tl_map *map, uint32_t cell, struct tl_view *view, uint64_t now, int64_t offset,
                           uint64_t tag);
 
-/* Recomputes the view's edge from its windows. */
+/* Recomputes the edge of a view that is its own (tl_view_own) from its windows. */
 void tl_history_set_edge(struct tl_view *view);
 
 /* W2: puts what `moved` tells into the ring. False: the head moved on, the commit would fail. */

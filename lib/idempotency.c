@@ -53,7 +53,8 @@ int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlsh
     int rc = tl_txn_snapshot(&thread->hand, cell, &view);
     if (rc < 0)
         return rc;
-    const uint64_t *entry = view.balance.held;
+    uint64_t entry[SHM_IDEM_ENTRIES];
+    tl_view_balance(&view, entry);
     for (unsigned i = 0; i < SHM_IDEM_ENTRIES; i++) {
         if (entry[i] >> 40 != fingerprint_of(hash))
             continue;
@@ -94,7 +95,7 @@ static int choose_entry(const struct tl_thread *thread, uint32_t cell, const uin
     return chosen;
 }
 
-int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask)
+int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask, uint64_t generation, uint32_t *entered)
 {
     struct tl_txn *txn = &thread->txn;
     uint64_t hash = hash_key(thread, ask);
@@ -103,15 +104,15 @@ int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask)
     int rc = tl_txn_snapshot(&thread->hand, cell, &txn->view[j]);
     if (rc < 0)
         return rc;
-    int chosen = choose_entry(thread, cell, txn->view[j].balance.held, ask);
+    tl_view_balance(&txn->view[j], txn->instead);
+    int chosen = choose_entry(thread, cell, txn->instead, ask);
     if (chosen < 0)
         return chosen == -1 ? 0 : 2;
     txn->apart = j;
-    txn->instead = txn->view[j].balance;
-    ((uint64_t *)&txn->instead)[chosen] = make_entry(hash, txn->body.generation, txn->was.index);
+    txn->instead[chosen] = make_entry(hash, generation, txn->was.index);
     txn->cell[j] = cell;
     txn->asked[j] = UINT32_MAX;
     txn->cells = j + 1;
-    txn->body.info |= ((uint64_t)(cell + 1) & SHM_NODE_MASK) << 24;
+    *entered = cell;
     return 1;
 }

@@ -9,28 +9,16 @@
 #ifndef TL_IDEMPOTENCY_H
 #define TL_IDEMPOTENCY_H
 
+#include "ask.h"
 #include "segment.h"
-
-/* A request whose arguments were checked and whose keys were resolved. */
-struct tl_ask {
-    unsigned scopes;
-    uint64_t scope[TLSHM_SCOPES_MAX]; /* handles, in the caller's order */
-    uint64_t need[TLSHM_UNITS];       /* requests at least 1, concurrency 1 */
-    uint64_t ttl_ns;
-    unsigned flags;
-    uint64_t tag;
-    const void *key; /* idempotency key, or NULL */
-    size_t key_len;
-    uint64_t fingerprint; /* of scopes and amounts: what a repeat of the key must match */
-};
 
 /* TLSHM_REPLAY and the id; 0: the key is new; -TLSHM_EMISMATCH; -TLSHM_ECORRUPT. */
 int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id);
 
 /*
- * Adds the key's cell, with an entry for the reservation in txn.was / txn.body, to the operation. 1; 0: the cell is full
- * of live holds; 2: the key has come to be known meanwhile; or an error.
+ * Adds the key's cell, with an entry for the reservation of that generation in the record of txn.was, to the operation. 1,
+ * and the cell; 0: it is full of live holds; 2: the key has come to be known meanwhile; or an error.
  */
-int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask);
+int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask, uint64_t generation, uint32_t *cell);
 
 #endif

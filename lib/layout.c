@@ -107,12 +107,13 @@ static void fill_cells(const struct tl_map *map)
         struct shm_sheet *sheet = tl_map_sheet(map, i);
         tl_store_relaxed(&map->cells[i].head, UINT64_C(1) << SHM_NODE_BITS | i);
         tl_store_relaxed(&sheet->ref, SHM_AFTER);
+        tl_store_relaxed(&sheet->wide, i >= map->scope_end);
         if (i >= map->scope_end)
             continue; /* an idempotency cell has entries there, all empty */
-        tl_store_relaxed(&sheet->after.due, TL_FOREVER);
-        tl_store_relaxed(&sheet->after.incarnation, 1);
-        tl_store_relaxed(&sheet->before.due, TL_FOREVER);
-        tl_store_relaxed(&sheet->before.incarnation, 1);
+        tl_store_relaxed(&sheet->after.word[SHM_DUE], TL_FOREVER);
+        tl_store_relaxed(&sheet->after.word[SHM_INCARNATION], 1);
+        tl_store_relaxed(&sheet->before.word[SHM_DUE], TL_FOREVER);
+        tl_store_relaxed(&sheet->before.word[SHM_INCARNATION], 1);
     }
 }
 
@@ -172,13 +173,15 @@ uint64_t tl_layout_fingerprint(void)
         offsetof(struct shm_header, flags),
         offsetof(struct shm_header, record_cursor),
         offsetof(struct shm_header, reaper_pid),
-        offsetof(struct shm_seat, spare),
+        offsetof(struct shm_seat, spare_body),
         offsetof(struct shm_seat, epoch),
         offsetof(struct shm_seat, lock),
         offsetof(struct shm_seat, counter),
-        offsetof(struct shm_body, estimate),
-        offsetof(struct shm_body, charged),
-        offsetof(struct shm_body, scope),
+        offsetof(struct shm_body, generation),
+        offsetof(struct shm_body, wide),
+        offsetof(struct shm_body, more_scopes),
+        SHM_NARROW_WORDS,
+        SHM_SECOND,
         SHM_COUNTERS,
         SHM_CELLS_MAX,
         SHM_SPARES,

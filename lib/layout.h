@@ -54,6 +54,8 @@
 #define SHM_LEVELS_MAX 16
 #define SHM_ZONES_MAX 32
 #define SHM_KEY_WORDS 32
+#define SHM_PLAIN_UNITS                                                                                                \
+    3 /* a body's units that are charged, on its first line: tokens, cost, requests; else input, output, tools */
 #define SHM_IDEM_ENTRIES 16
 #define SHM_IDEM_SHARE 8 /* one idempotency cell for so many reservations: room for twice their number */
 #define SHM_PAGE 4096
@@ -61,14 +63,32 @@
 enum shm_status { SHM_FREE = 0, SHM_HELD = 1, SHM_SETTLED = 2, SHM_REFUNDED = 3, SHM_EXPIRED = 4 };
 enum shm_mark { SHM_UNMARKED = 0, SHM_AFTER = 1, SHM_BEFORE = 2, SHM_MARKS = 3 };
 
-/* What a scope holds and has used. An idempotency cell has 16 entry words in its place (directory of keys). */
-struct shm_balance {
-    tl_word held[TLSHM_UNITS];
-    tl_word due; /* no HELD reservation of the scope has an earlier deadline; TL_FOREVER when none is held */
-    tl_word used[TLSHM_UNITS];
-    tl_word incarnation; /* grows when the cell is given to another key: handles of the old one are stale */
-};
+/*
+ * What a scope holds and has used. The first line is all that most scopes ever have: a balance whose other words are 0 is
+ * narrow, and those are neither written nor read. Requests are never held and concurrency is never used: they share a
+ * word that stays 0. An idempotency cell has 16 entries in place of these words.
+ *
+ *   0  held tokens    1  held cost      2  held concurrency   3  due            4  used tokens   5  used cost
+ *   6  used requests  7  incarnation    8  held input         9  held output   10  held tools   11  0
+ *  12  used input    13  used output   14  used tools        15  0
+ *
+ * due: no HELD reservation of the scope has an earlier deadline; TL_FOREVER when none is held. incarnation: grows when the
+ * cell is given to another key: handles of the old one are stale.
+ */
 #define SHM_BALANCE_WORDS 16
+#define SHM_NARROW_WORDS 8
+#define SHM_DUE 3
+#define SHM_INCARNATION 7
+#define SHM_SECOND 16 /* words from the first line of a balance to its second line */
+
+/* One line of a balance. */
+struct shm_balance {
+    tl_word word[SHM_NARROW_WORDS];
+};
+
+/* Where a balance has each unit. */
+static const unsigned char shm_held_at[TLSHM_UNITS] = {0, 1, 11, 2, 8, 9, 10};
+static const unsigned char shm_used_at[TLSHM_UNITS] = {4, 5, 6, 15, 12, 13, 14};
 
 /* One window of a scope: what the sheet knows of it. See history.h. */
 struct shm_window {
@@ -79,20 +99,23 @@ struct shm_window {
 };
 #define SHM_WINDOW_WORDS 4
 
-/* A node. Written by the seat that owns it while it is a spare, immutable but for `ref` while it is installed. */
+/*
+ * A node. Written by the seat that owns it while it is a spare, immutable but for `ref` while it is installed. Three lines
+ * are all that an operation on narrow balances writes when the windows stay as they are.
+ */
 struct shm_sheet {
     tl_word ref;
     tl_word time1;   /* clock of the operation that wrote it */
     tl_word offset1; /* wall clock minus boot clock then */
-    tl_word spare;
-    struct shm_balance after;
-    struct shm_balance before;
+    tl_word wide;    /* 0: the balances are narrow */
     /* the committed state below the operation, as of `time` */
     tl_word time;
-    tl_word edge;   /* no window changes before this time */
-    tl_word offset; /* wall minus boot that the calendar windows go by */
-    tl_word windows;
-    struct shm_window window[]; /* limits_per_scope of them */
+    tl_word edge;    /* no window changes before this time */
+    tl_word offset;  /* wall minus boot that the calendar windows go by */
+    tl_word windows; /* {version:56 | count:8}: the cell's version at which any of the window words changed last */
+    struct shm_balance after, before;
+    struct shm_balance after_wide, before_wide; /* their second lines */
+    struct shm_window window[];                 /* limits_per_scope of them */
 };
 
 /* A limit list: claimed, filled, published by a policy word, freed when no policy word points at it. */
@@ -120,25 +143,33 @@ struct shm_key {
     tl_word word[SHM_KEY_WORDS]; /* length byte, then the bytes */
 };
 
-/* A reservation's contents. Like a sheet: written while it is a spare, then immutable but for `ref`. */
+/*
+ * A reservation's contents. Like a sheet: written while it is a spare, then immutable but for `ref`. What most do not have
+ * is neither written nor read, and means 0: the `wide` part unless `info` says so, scopes beyond the second, the key.
+ */
 struct shm_body {
     tl_word ref;
-    tl_word generation;
-    tl_word info;  /* {scopes:4 | outcome:4 | flags:8 | idempotency length:8 | idempotency cell + 1:24}, see txn.h */
-    tl_word owner; /* {seat:12 | epoch:52} */
-    tl_word pid;
-    tl_word created;
-    tl_word deadline;
+    tl_word info; /* see body.h */
     tl_word ended;
-    tl_word estimate[TLSHM_UNITS];
+    tl_word charged[SHM_PLAIN_UNITS];
+    tl_word deadline;
+    tl_word generation;
+    tl_word owner; /* {pid:22 | epoch:30 | seat:12} */
+    tl_word created;
     tl_word tag;
-    tl_word charged[TLSHM_UNITS];
-    tl_word request;                 /* fingerprint of scopes and amounts as first asked for */
-    tl_word scope[TLSHM_SCOPES_MAX]; /* handles, in the caller's order */
+    tl_word estimate[SHM_PLAIN_UNITS];
+    tl_word scope[2]; /* handles, in the caller's order */
+    struct {
+        tl_word charged[SHM_PLAIN_UNITS];
+        tl_word estimate[SHM_PLAIN_UNITS];
+        tl_word unused[2];
+    } wide;
+    tl_word more_scopes[TLSHM_SCOPES_MAX - 2];
+    tl_word unused;
+    tl_word request; /* fingerprint of scopes and amounts as first asked for */
     tl_word idempotency[TLSHM_IDEMPOTENCY_MAX / 8];
 };
 #define SHM_BODY_WORDS 40
-#define SHM_BODY_PLAIN 32 /* words without the idempotency key */
 
 struct shm_record {
     tl_word head;
@@ -170,8 +201,8 @@ struct shm_seat {
         tl_word expected; /* head of the cell that the sheet was computed from */
         tl_word place;    /* {cell:32 | own sheet:32} */
     } step[SHM_CELLS_MAX];
-    alignas(TL_LINE) tl_word spare[SHM_SPARES];
-    tl_word spare_body;
+    alignas(TL_LINE) tl_word spare_body;
+    tl_word spare[SHM_SPARES];
     alignas(TL_LINE) tl_word epoch; /* grows whenever the seat changes hands: claims of older epochs are stale */
     tl_word pid;                    /* as the owner saw them; hints for people */
     tl_word tid;
@@ -223,14 +254,16 @@ struct shm_zone {
     tl_word zone[(sizeof(struct tl_zone) + 7) / 8];
 };
 
-_Static_assert(sizeof(struct shm_balance) == SHM_BALANCE_WORDS * 8, "balance");
+_Static_assert(sizeof(struct shm_balance) == TL_LINE, "a line of a balance");
 _Static_assert(sizeof(struct shm_window) == SHM_WINDOW_WORDS * 8, "window");
-_Static_assert(offsetof(struct shm_sheet, after) == 32 && offsetof(struct shm_sheet, time) == 288, "sheet");
-_Static_assert(offsetof(struct shm_sheet, window) == 320, "sheet");
+_Static_assert(offsetof(struct shm_sheet, after) == TL_LINE && offsetof(struct shm_sheet, window) == 320, "sheet");
+_Static_assert(offsetof(struct shm_sheet, after_wide) - offsetof(struct shm_sheet, after) == SHM_SECOND * 8, "sheet");
+_Static_assert(offsetof(struct shm_sheet, before_wide) - offsetof(struct shm_sheet, before) == SHM_SECOND * 8, "sheet");
 _Static_assert(sizeof(struct shm_cell) == TL_LINE, "cell");
 _Static_assert(sizeof(struct shm_key) == 256, "key");
 _Static_assert(sizeof(struct shm_body) == SHM_BODY_WORDS * 8, "body");
-_Static_assert(offsetof(struct shm_body, idempotency) == SHM_BODY_PLAIN * 8, "body");
+_Static_assert(offsetof(struct shm_body, deadline) == 48 && offsetof(struct shm_body, wide) == 128, "body");
+_Static_assert(offsetof(struct shm_body, unused) == 240 && offsetof(struct shm_body, idempotency) == 256, "body");
 _Static_assert(offsetof(struct shm_seat, step) == 32, "an operation on two cells fits one line");
 _Static_assert(offsetof(struct shm_header, checksum) == SHM_IDENTITY_WORDS * 8, "header");
 _Static_assert(sizeof(struct shm_header) <= SHM_PAGE, "header");

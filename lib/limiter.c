@@ -6,6 +6,8 @@
 #include "ending.h"
 #include "expiry.h"
 #include "idempotency.h"
+#include "records.h"
+#include "straight.h"
 #include "views.h"
 
 /* Reads the limits of scope j and brings its view to them. 0, 1 (look again) or an error. */
@@ -54,7 +56,7 @@ TL_INLINE bool limit_admits(const struct tl_thread *thread, unsigned j, unsigned
     if (need[unit] == 0 || limits->cap[i] == TLSHM_UNLIMITED)
         return true;
     uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[j], view, i, thread->txn.now);
-    return used + view->balance.held[unit] + need[unit] <= limits->cap[i];
+    return used + tl_view_held(view, unit) + need[unit] <= limits->cap[i];
 }
 
 /* Never-fits goes before limit; within each, the caller's order of scopes decides which is named. */
@@ -90,12 +92,22 @@ TL_INLINE bool is_refused(const struct tl_thread *thread, unsigned scopes, const
     return false;
 }
 
-static bool all_current(const struct tl_thread *thread, unsigned scopes)
+/* Was all true that was seen? `keep`: the views are going to be looked at afterwards. */
+static bool all_current(struct tl_thread *thread, unsigned scopes, bool keep)
 {
+    for (unsigned j = 0; keep && j < scopes; j++)
+        tl_view_own(&thread->txn.view[j]);
     for (unsigned j = 0; j < scopes; j++)
         if (!tl_txn_current(&thread->hand, thread->txn.cell[j], &thread->txn.view[j]))
             return false;
     return true;
+}
+
+static void note_ceilings(struct tl_thread *thread, unsigned scopes)
+{
+    const struct tl_txn *txn = &thread->txn;
+    for (unsigned j = 0; j < scopes; j++)
+        tl_ceiling_note(thread->ceiling, thread->hand.map, txn->cell[j], &txn->view[j], &thread->memo[j], txn->now);
 }
 
 /*
@@ -115,12 +127,15 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
             return rc;
         if (TL_UNLIKELY(rc > 0))
             continue;
-        if (is_stopped(thread, scopes, no))
+        if (TL_UNLIKELY(is_stopped(thread, scopes, no)))
             return TLSHM_REFUSED;
-        if (TL_LIKELY(!is_refused(thread, scopes, need, no)))
+        if (!is_refused(thread, scopes, need, no)) {
+            note_ceilings(thread, scopes);
             return 0;
-        if (!all_current(thread, scopes))
+        }
+        if (!all_current(thread, scopes, no->detailed))
             continue;
+        note_ceilings(thread, scopes);
         if (TL_UNLIKELY(txn->mended)) {
             if (!tl_views_keep_mended(&thread->hand, txn))
                 return -TLSHM_ECORRUPT;
@@ -138,119 +153,90 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
     return -TLSHM_ECONTENDED;
 }
 
-/* ------------------------------------------------------------------------------------------------------- records */
-
-enum fitness { TAKEN, TOO_FRESH, USABLE };
-
-/* Whether a new reservation may have a record, after reading it. */
-static int judge_record(struct tl_thread *thread, uint32_t index, uint64_t now, enum fitness *fitness)
-{
-    const struct tl_map *map = thread->hand.map;
-    struct tl_record *was = &thread->txn.was;
-    *fitness = TAKEN;
-    if (shm_status(tl_load(&map->records[index].head)) == SHM_HELD)
-        return 0;
-    int rc = tl_txn_record(&thread->hand, index, TL_TIMES, was);
-    if (rc < 0 || shm_status(was->head) == SHM_HELD)
-        return rc;
-    bool kept = shm_status(was->head) == SHM_EXPIRED && now < was->body.ended + map->retention_ns;
-    *fitness = kept ? TOO_FRESH : USABLE;
-    return 0;
-}
-
-#define BLOCK_MAX 64u /* records that a thread walks through before it asks for more: the cursor is seldom touched */
-
-/* A thread that lives for one call takes one record from the table's order, one that goes on takes more at a time. */
-static uint32_t next_record(struct tl_thread *thread)
-{
-    const struct tl_map *map = thread->hand.map;
-    if (thread->record >= thread->record_end) {
-        thread->block = thread->block ? (uint32_t)tl_min(thread->block * 2, BLOCK_MAX) : 1;
-        uint64_t from = tl_add(&map->header->record_cursor, thread->block) % map->reservations;
-        thread->record = (uint32_t)from;
-        thread->record_end = thread->record + thread->block;
-    }
-    uint32_t index = thread->record++;
-    return index < map->reservations ? index : index - map->reservations; /* a block goes on at the table's beginning */
-}
-
-/*
- * Finds a record for a new reservation, the one that ended longest ago first as far as the table's order tells. Expired
- * ones are kept for the retention time, unless nothing else is left. 1: txn.was is it; 0: the table is full of holds.
- */
-static int pick_record(struct tl_thread *thread, uint64_t now)
-{
-    uint32_t fresh = UINT32_MAX, looks = thread->hand.map->reservations + BLOCK_MAX;
-    enum fitness fitness;
-    for (uint32_t i = 0; i < looks; i++) {
-        uint32_t index = next_record(thread);
-        int rc = judge_record(thread, index, now, &fitness);
-        if (rc < 0)
-            return rc;
-        if (fitness == USABLE)
-            return 1;
-        if (fitness == TOO_FRESH && fresh == UINT32_MAX)
-            fresh = index;
-    }
-    if (fresh == UINT32_MAX)
-        return 0;
-    int rc = judge_record(thread, fresh, now, &fitness);
-    if (rc == 0 && fitness != TAKEN)
-        tl_count(&thread->hand.seat->counter[SHM_N_EARLY_REUSE]);
-    return rc < 0 ? rc : fitness != TAKEN;
-}
-
 /* --------------------------------------------------------------------------------------------------------- reserve */
 
 /* Sets the operation's due times. */
 static void set_due(struct tl_txn *txn, unsigned scopes, uint64_t deadline)
 {
     for (unsigned j = 0; j < scopes; j++)
-        txn->due[j] = tl_min(txn->view[j].balance.due, deadline);
+        txn->due[j] = tl_min(tl_view_due(&txn->view[j]), deadline);
     txn->apart = TL_NONE;
 }
 
-/* Requests are used, the rest is held. Word by word: clearing it first would cost more than all of this. */
+/* Requests are used, the rest is held. */
 static void set_delta(struct tl_txn *txn, const uint64_t *need)
 {
-    TL_UNROLL
-    for (unsigned u = 0; u < TLSHM_UNITS; u++) {
-        txn->delta.held[u] = u == TLSHM_REQUESTS ? 0 : need[u];
-        txn->delta.used[u] = u == TLSHM_REQUESTS ? need[u] : 0;
-    }
+    uint64_t *delta = txn->delta;
+    delta[0] = need[TLSHM_TOKENS]; /* the places as in layout.h */
+    delta[1] = need[TLSHM_COST];
+    delta[2] = need[TLSHM_CONCURRENCY];
+    delta[SHM_DUE] = delta[4] = delta[5] = 0;
+    delta[6] = need[TLSHM_REQUESTS];
+    delta[SHM_INCARNATION] = 0;
+    txn->wide = tl_amounts_wide(need);
+    if (TL_LIKELY(!txn->wide))
+        return;
+    memset(delta + SHM_NARROW_WORDS, 0, (SHM_BALANCE_WORDS - SHM_NARROW_WORDS) * sizeof *delta);
+    for (unsigned u = TLSHM_INPUT_TOKENS; u < TLSHM_UNITS; u++)
+        delta[shm_held_at[u]] = need[u];
 }
 
-static void write_reservation(struct tl_thread *thread, const struct tl_ask *ask, uint64_t deadline)
+/* What few reservations have. */
+TL_COLD static void write_rare(struct shm_body *to, const struct tl_ask *ask)
+{
+    uint64_t key[TLSHM_IDEMPOTENCY_MAX / 8] = {0};
+    for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++) {
+        tl_store_relaxed(&to->wide.charged[i], 0);
+        tl_store_relaxed(&to->wide.estimate[i], ask->need[tl_body_wide[i]]);
+    }
+    for (unsigned i = 2; i < ask->scopes; i++)
+        tl_store_relaxed(&to->more_scopes[i - 2], ask->scope[i]);
+    if (!ask->key)
+        return;
+    memcpy(key, ask->key, ask->key_len);
+    tl_store_relaxed(&to->request, ask->fingerprint);
+    tl_words_out(to->idempotency, key, TLSHM_IDEMPOTENCY_MAX / 8);
+}
+
+/* Writes the new reservation into the seat's spare body. `entered`: its idempotency cell, or UINT32_MAX. */
+TL_INLINE int write_reservation(struct tl_thread *thread, const struct tl_ask *ask, uint64_t generation,
+                                uint64_t deadline, uint32_t entered)
 {
     struct tl_txn *txn = &thread->txn;
-    struct tl_body *body = &txn->body;
-    body->generation = (txn->was.body.generation + 1) & TL_GENERATION_MASK;
-    body->info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, UINT32_MAX);
-    body->owner = tl_load_relaxed(&thread->hand.seat->epoch) << 12 | thread->hand.seat_index;
-    body->pid = tl_load_relaxed(&thread->hand.seat->pid);
-    body->created = txn->now;
-    body->deadline = deadline;
-    body->ended = 0;
-    body->tag = ask->tag;
-    body->request = ask->fingerprint;
-    memset(body->charged, 0, sizeof body->charged);
-    memcpy(body->estimate, ask->need, sizeof body->estimate);
-    body->charged[TLSHM_REQUESTS] = ask->need[TLSHM_REQUESTS];
-    memset(body->scope, 0, sizeof body->scope);
-    memcpy(body->scope, ask->scope, ask->scopes * sizeof ask->scope[0]);
-    if (ask->key) {
-        memset(body->idempotency, 0, sizeof body->idempotency);
-        memcpy(body->idempotency, ask->key, ask->key_len);
-    }
-    txn->next = body;
+    struct shm_body *to = tl_txn_spare_body(&thread->hand);
+    if (TL_UNLIKELY(!to))
+        return -TLSHM_ECORRUPT;
+    uint64_t info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, entered);
+    tl_hook(TL_WRITE, to);
+    tl_store_relaxed(&to->info, txn->wide ? info | TL_BODY_WIDE : info);
+    tl_store_relaxed(&to->ended, 0);
+    tl_store_relaxed(&to->charged[0], 0);
+    tl_store_relaxed(&to->charged[1], 0);
+    tl_store_relaxed(&to->charged[2], ask->need[TLSHM_REQUESTS]); /* used at admission, for good */
+    tl_store_relaxed(&to->deadline, deadline);
+    tl_store_relaxed(&to->generation, generation);
+    tl_store_relaxed(&to->owner, thread->hand.owner);
+    tl_store_relaxed(&to->created, txn->now);
+    tl_store_relaxed(&to->tag, ask->tag);
+    TL_UNROLL
+    for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++)
+        tl_store_relaxed(&to->estimate[i], ask->need[tl_body_plain[i]]);
+    tl_store_relaxed(&to->scope[0], ask->scope[0]);
+    tl_store_relaxed(&to->scope[1], ask->scope[1]);
+    if (TL_UNLIKELY(txn->wide || ask->scopes > 2 || ask->key))
+        write_rare(to, ask);
     txn->status = SHM_HELD;
+    return 0;
 }
 
-/* A generation of 0 with record 0 would be id 0. */
-static void skip_zero(struct tl_body *body)
+/* Puts the next content into the seat's spare body. */
+static int write_body(struct tl_thread *thread, const struct tl_body *body)
 {
-    if (body->generation == 0)
-        body->generation = 1;
+    struct shm_body *spare = tl_txn_spare_body(&thread->hand);
+    if (TL_UNLIKELY(!spare))
+        return -TLSHM_ECORRUPT;
+    tl_body_write(spare, body);
+    return 0;
 }
 
 /* What became of one try; AGAIN: it has paused for somebody else. */
@@ -267,18 +253,17 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
         return rc;
     if (rc == TLSHM_REFUSED)
         return SAID_NO;
-    rc = pick_record(thread, txn->now);
+    rc = tl_records_pick(thread, txn->now);
     if (rc <= 0) {
         says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
         return rc < 0 ? rc : SAID_NO;
     }
-    uint64_t deadline = txn->now + ask->ttl_ns;
+    uint64_t deadline = txn->now + ask->ttl_ns, generation = tl_records_generation(txn->was.body.generation);
+    uint32_t entered = UINT32_MAX;
     set_delta(txn, ask->need);
     set_due(txn, ask->scopes, deadline);
-    write_reservation(thread, ask, deadline);
-    skip_zero(&txn->body);
-    if (ask->key) {
-        rc = tl_idempotency_enter(thread, ask);
+    if (TL_UNLIKELY(ask->key != NULL)) {
+        rc = tl_idempotency_enter(thread, ask, generation, &entered);
         if (rc <= 0) {
             says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
             return rc < 0 ? rc : SAID_NO;
@@ -288,8 +273,9 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
     }
     if (tl_txn_aside(&thread->hand, txn->cell[0], stepped))
         return AGAIN;
-    *id = tl_id(txn->was.index, txn->body.generation);
-    return tl_book_commit(&thread->hand, txn);
+    *id = tl_id(txn->was.index, generation);
+    rc = write_reservation(thread, ask, generation, deadline, entered);
+    return TL_UNLIKELY(rc < 0) ? rc : tl_book_commit(&thread->hand, txn);
 }
 
 static int refuse(struct tl_thread *thread, const struct tl_no *no)
@@ -310,6 +296,13 @@ static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *ma
 int tl_limiter_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
 {
     bool stepped = false, made = false;
+    int straight = tl_straight_reserve(thread, ask, id, no);
+    if (TL_LIKELY(straight == TL_STRAIGHT_DONE)) {
+        tl_count(&thread->hand.seat->counter[SHM_N_ADMITTED]);
+        return TLSHM_OK;
+    }
+    if (straight == TL_STRAIGHT_REFUSED)
+        return refuse(thread, no);
     for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
         int rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0;
         if (rc != 0) {
@@ -350,7 +343,6 @@ static int book_extend(struct tl_thread *thread, const uint64_t *more, uint64_t 
     struct tl_txn *txn = &thread->txn;
     struct tl_body *body = &txn->was.body;
     body->deadline = ttl_ns ? tl_max(body->deadline, txn->now + ttl_ns) : body->deadline;
-    txn->next = body;
     txn->status = SHM_HELD;
     for (unsigned u = 0; u < TLSHM_UNITS; u++) {
         body->estimate[u] += more[u];
@@ -397,7 +389,8 @@ static int try_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *mor
         return rc;
     if (tl_txn_aside(&thread->hand, txn->cell[0], stepped))
         return AGAIN;
-    return tl_book_commit(&thread->hand, txn);
+    rc = write_body(thread, &txn->was.body);
+    return rc < 0 ? rc : tl_book_commit(&thread->hand, txn);
 }
 
 int tl_limiter_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *more, uint64_t ttl_ns, struct tl_no *no)

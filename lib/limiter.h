@@ -12,13 +12,6 @@
 #include "idempotency.h"
 #include "segment.h"
 
-/* Why a request is refused, without the details. */
-struct tl_no {
-    enum tlshm_reason reason;
-    unsigned cell;  /* index into txn.cell and thread->limits; UINT_MAX when no scope is meant */
-    unsigned limit; /* index into its limits; UINT_MAX when no limit is meant */
-};
-
 /*
  * TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or an error. -TLSHM_ESTALE: a handle's scope was recycled. On a refusal,
  * thread->txn and thread->limits are the state that refused (see explain.h).

@@ -115,6 +115,7 @@ TL_COLD int tl_limits_refresh(const struct tl_map *map, const tl_word *policy, s
     bool own = tl_policy_kind(trail.seen[0]) == TL_POLICY_OWN;
     memo->key = own ? trail.seen[0] : trail.seen[0] & tl_ones(TL_POLICY_VERSION);
     memo->known = true;
+    memo->policy = trail.seen[0];
     memo->words = trail.count - 1;
     for (unsigned i = 0; i < memo->words; i++) {
         memo->word[i] = trail.word[i + 1];

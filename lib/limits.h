@@ -70,8 +70,9 @@ int tl_limits_read(const struct tl_map *map, const tl_word *policy, struct tl_li
 /* What a thread read last, and the policy words that led there: while they stand, the limits stand. */
 struct tl_limits_memo {
     struct tl_limits limits;
-    bool known;   /* false: nothing read yet */
-    uint64_t key; /* of the scope's own word, what matters */
+    bool known;      /* false: nothing read yet */
+    uint64_t policy; /* the scope's own word, as it was read last */
+    uint64_t key;    /* of it, what matters */
     unsigned words;
     const tl_word *word[3];
     uint64_t seen[3];
@@ -86,6 +87,7 @@ TL_INLINE int tl_limits_recall(const struct tl_map *map, const tl_word *policy, 
     /* A list is its scope's alone, and may be used again: the version counts. Else it says no more than the rest. */
     uint64_t key = tl_policy_kind(word) == TL_POLICY_OWN ? word : word & tl_ones(TL_POLICY_VERSION);
     bool same = memo->known && key == memo->key;
+    memo->policy = word;
     for (unsigned i = 0; i < memo->words; i++)
         same &= tl_load(memo->word[i]) == memo->seen[i];
     return TL_LIKELY(same) ? 0 : tl_limits_refresh(map, policy, memo);

@@ -16,21 +16,27 @@
 static int discount(struct tl_hand *hand, struct tl_look *look)
 {
     struct tl_view again;
+    uint64_t was[TLSHM_UNITS], is[TLSHM_UNITS];
+    tl_view_own(&look->view);
     int rc = tl_expiry_discount(hand, look->cell, look->now, look->held);
     if (rc == 0)
         rc = tl_txn_snapshot(hand, look->cell, &again);
-    return rc == 0 ? memcmp(again.balance.held, look->view.balance.held, sizeof again.balance.held) != 0 : rc;
+    if (rc < 0)
+        return rc;
+    tl_view_all_held(&look->view, was);
+    tl_view_all_held(&again, is);
+    return memcmp(was, is, sizeof is) != 0;
 }
 
 /* One try. 0, 1 (look again) or an error. */
 static int look_once(struct tl_hand *hand, struct tl_look *look)
 {
     const struct tl_map *map = hand->map;
-    int rc = tl_txn_snapshot(hand, look->cell, &look->view);
+    int rc = tl_txn_view(hand, look->cell, &look->view);
     if (rc < 0)
         return rc;
-    if (look->view.balance.incarnation != tl_handle_incarnation(look->handle))
-        return -TLSHM_ESTALE;
+    if (tl_view_incarnation(&look->view) != tl_handle_incarnation(look->handle))
+        return tl_txn_current(hand, look->cell, &look->view) ? -TLSHM_ESTALE : 1;
     look->now = tl_clock_now(&hand->clock);
     int64_t offset = tl_clock_wall_offset(&hand->clock);
     rc = tl_limits_read(map, &map->cells[look->cell].policy, &look->limits);
@@ -38,10 +44,12 @@ static int look_once(struct tl_hand *hand, struct tl_look *look)
         rc = tl_views_adopt(hand, look->cell, &look->view, &look->limits, look->now, offset, false);
     for (unsigned i = 0; rc == 0 && i < look->limits.count; i++)
         look->used[i] = tl_history_used(map, look->cell, &look->view, i, look->now);
-    memcpy(look->held, look->view.balance.held, sizeof look->held);
+    tl_view_all_held(&look->view, look->held);
+    if (look->detailed)
+        tl_view_all_used(&look->view, look->total);
     for (unsigned i = 0; rc == 0 && look->detailed && i < look->limits.count; i++)
         look->falls[i] = tl_history_next_drop(map, look->cell, &look->view, i, look->now);
-    if (rc == 0 && TL_UNLIKELY(look->view.balance.due <= look->now))
+    if (rc == 0 && TL_UNLIKELY(tl_view_due(&look->view) <= look->now))
         rc = discount(hand, look);
     if (rc == 0 && !tl_txn_current(hand, look->cell, &look->view))
         rc = 1;
@@ -136,7 +144,7 @@ void tl_look_usage(struct tlshm *t, const struct tl_look *look, tlshm_scope_usag
     tl_segment_look(t, &hand);
     memset(out, 0, sizeof *out);
     if (look->handle) {
-        memcpy(out->used, look->view.balance.used, sizeof out->used);
+        memcpy(out->used, look->total, sizeof out->used);
         memcpy(out->held, look->held, sizeof out->held);
     }
     out->limit_count = look->limits.count;
@@ -159,7 +167,7 @@ void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, t
     out->id = tl_id(record->index, body->generation);
     out->status = overdue ? TLSHM_EXPIRED : (enum tlshm_status)shm_status(record->head);
     out->scope_count = tl_body_scopes(body);
-    memcpy(out->scopes, body->scope, sizeof out->scopes);
+    memcpy(out->scopes, body->scope, out->scope_count * sizeof out->scopes[0]);
     memcpy(out->estimate.of, body->estimate, sizeof out->estimate.of);
     memcpy(out->charged.of, body->charged, sizeof out->charged.of);
     out->outcome = (enum tlshm_outcome)tl_body_outcome(body);
@@ -167,8 +175,9 @@ void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, t
     out->expires_in_ns = held && !overdue ? body->deadline - now : 0;
     uint64_t ended = held ? body->deadline : body->ended;
     out->ended_ago_ns = held && !overdue ? 0 : now - tl_min(now, ended);
-    out->owner_pid = (uint32_t)body->pid;
+    out->owner_pid = tl_owner_pid(body->owner);
     out->tag = body->tag;
     out->idempotency_len = tl_body_idempotency_len(body);
-    memcpy(out->idempotency_key, body->idempotency, out->idempotency_len);
+    if (out->idempotency_len)
+        memcpy(out->idempotency_key, body->idempotency, out->idempotency_len);
 }

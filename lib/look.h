@@ -15,6 +15,7 @@ struct tl_look {
     uint64_t held[TLSHM_UNITS];      /* without overdue holds */
     uint64_t used[TLSHM_LIMITS_MAX]; /* inside the window of each limit */
     bool detailed;
+    uint64_t total[TLSHM_UNITS];      /* detailed: used since the scope was first used */
     uint64_t falls[TLSHM_LIMITS_MAX]; /* detailed: when that next gets less by itself, or TL_FOREVER */
 };
 

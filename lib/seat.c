@@ -70,6 +70,7 @@ int tl_seat_take(struct tl_hand *hand, uint32_t start)
         tl_store_relaxed(&hand->seat->pid, tl_os_pid());
         tl_store_relaxed(&hand->seat->tid, tl_os_tid());
         tl_store_relaxed(&hand->seat->since, tl_clock_now(&hand->clock));
+        hand->owner = tl_body_owner(tl_os_pid(), tl_load_relaxed(&hand->seat->epoch), index);
         return 0;
     }
     return -TLSHM_ENOSEAT;

@@ -562,7 +562,7 @@ void tl_segment_look(struct tlshm *t, struct tl_hand *hand)
     tl_clock_now(&t->clock); /* so that the copy need not look at the system's clocks itself */
     hand->map = &t->map;
     hand->seat = NULL;
-    hand->seat_index = 0;
+    hand->seat_index = UINT32_MAX;
     tl_clock_copy(&hand->clock, &t->clock);
 }
 

@@ -14,8 +14,8 @@
 
 #include <signal.h>
 
+#include "ceiling.h"
 #include "keys.h"
-#include "limits.h"
 #include "os.h"
 #include "seat.h"
 
@@ -42,6 +42,7 @@ struct tl_thread {
     uint32_t block;                               /* how many records it took last */
     struct tl_txn txn;                            /* the operation in the making: too large for every stack */
     struct tl_limits_memo memo[TLSHM_SCOPES_MAX]; /* what its scopes are limited to, by txn.cell */
+    struct tl_ceiling ceiling[TL_CEILINGS];       /* what it lately found them to admit */
 };
 
 /* What this thread has in its attachments, and the fork generation that it had when it got it. */

@@ -15,7 +15,6 @@ struct operation {
     uint64_t expected[SHM_CELLS_MAX];
 };
 
-#define DATED(date) (((date) << 2) | SHM_AFTER)
 #define UNSOUND SHM_MARKS /* in place of a mark: what the sheet leads to cannot be an operation */
 
 TL_INLINE uint64_t own_head(const struct operation *op, unsigned j)
@@ -112,7 +111,7 @@ TL_COLD static uint64_t outcome(struct tl_hand *hand, struct shm_sheet *sheet, u
     uint64_t date = decided ? tl_clock_now(&hand->clock) & SHM_DATE_MASK : 0;
     if (!is_open(map, ref))
         return 0; /* L2; and a date counts only if the operation was still open after it was read */
-    uint64_t mark = decided ? DATED(date) : ref | SHM_BEFORE;
+    uint64_t mark = decided ? TL_DATED(date) : ref | SHM_BEFORE;
     return tl_cas(&sheet->ref, ref, mark) ? mark : 0;
 }
 
@@ -127,37 +126,22 @@ TL_COLD static uint64_t outcome_readonly(struct tl_hand *hand, struct shm_sheet 
     uint64_t date = decided ? tl_clock_now(&hand->clock) & SHM_DATE_MASK : 0;
     if (!is_open(map, ref))
         return 0; /* L2, and the date as above */
-    return decided ? DATED(date) : ref | SHM_BEFORE;
+    return decided ? TL_DATED(date) : ref | SHM_BEFORE;
 }
 
-/* Copies the committed state of a sheet whose outcome is known. */
-TL_INLINE void load_view(const struct tl_map *map, struct shm_sheet *sheet, uint64_t mark, struct tl_view *view)
+TL_COLD void tl_txn_open_buckets(const struct tl_map *map, const struct shm_sheet *sheet, struct tl_view *view,
+                                 int64_t offset)
 {
-    tl_copy_in(&view->tail.time, &sheet->time, 4);
-    unsigned windows = (unsigned)tl_min(view->tail.windows, map->limits);
-    for (unsigned i = 0; i < windows; i++)
-        tl_copy_in(&view->window[i].shape, &sheet->window[i].shape, SHM_WINDOW_WORDS);
-    view->tail.windows = windows;
-    view->moved = 0;
-    if (TL_UNLIKELY((mark & SHM_MARKS) == SHM_BEFORE)) {
-        tl_copy_in(view->balance.held, sheet->before.held, SHM_BALANCE_WORDS);
-        return;
-    }
-    uint64_t time = tl_max(tl_load_relaxed(&sheet->time1), mark >> 2);
-    int64_t offset = (int64_t)tl_load_relaxed(&sheet->offset1);
-    if (TL_UNLIKELY(time >= view->tail.edge || tl_history_stepped(offset, view->tail.offset)))
-        tl_copy_in(view->balance.held, sheet->before.held, SHM_BALANCE_WORDS); /* buckets open with what was before */
-    tl_history_advance(map, view, time, offset);
-    tl_copy_in(view->balance.held, sheet->after.held, SHM_BALANCE_WORDS);
+    view->balance = sheet->before.word;
+    tl_history_advance(map, view, view->time, offset);
+    tl_view_own_balance(view, sheet->after.word);
 }
 
-/* The mark of the sheet that `head` names; 0: look again. */
-TL_INLINE uint64_t resolve(struct tl_hand *hand, const tl_word *head_word, uint64_t head, struct shm_sheet *sheet)
+uint64_t tl_txn_resolve(struct tl_hand *hand, uint32_t cell, uint64_t head, struct shm_sheet *sheet, uint64_t ref)
 {
-    uint64_t ref = tl_load(&sheet->ref);
     if (ref & SHM_MARKS)
         return ref;
-    if (tl_load(head_word) != head)
+    if (tl_load(cell_head(hand->map, cell)) != head)
         return 0; /* V1 */
     if (TL_LIKELY(!is_open(hand->map, ref)))
         return tl_load(&sheet->ref) == ref ? SHM_AFTER : 0; /* L1 */
@@ -166,22 +150,12 @@ TL_INLINE uint64_t resolve(struct tl_hand *hand, const tl_word *head_word, uint6
 
 int tl_txn_snapshot(struct tl_hand *hand, uint32_t cell, struct tl_view *view)
 {
-    const struct tl_map *map = hand->map;
-    const tl_word *head_word = cell_head(map, cell);
     for (;;) {
-        uint64_t head = tl_load(head_word);
-        if (TL_UNLIKELY(shm_node(head) >= map->sheet_count))
-            return -TLSHM_ECORRUPT;
-        struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
-        uint64_t mark = resolve(hand, head_word, head, sheet);
-        if (TL_UNLIKELY(mark == 0))
-            continue;
-        if (TL_UNLIKELY((mark & SHM_MARKS) == UNSOUND))
-            return -TLSHM_ECORRUPT;
-        load_view(map, sheet, mark, view);
-        view->head = head;
-        tl_fence_acquire();
-        if (TL_LIKELY(tl_load(head_word) == head)) /* V2 */
+        int rc = tl_txn_view(hand, cell, view);
+        if (rc < 0)
+            return rc;
+        tl_view_own(view);
+        if (TL_LIKELY(tl_txn_current(hand, cell, view))) /* V2 */
             return 0;
     }
 }
@@ -193,29 +167,11 @@ static void settle_mark(struct tl_hand *hand, uint32_t cell)
     const tl_word *head_word = cell_head(map, cell);
     for (;;) {
         uint64_t head = tl_load(head_word);
-        if (shm_node(head) >= map->sheet_count || resolve(hand, head_word, head, tl_map_sheet(map, shm_node(head))))
+        if (shm_node(head) >= map->sheet_count)
             return;
-    }
-}
-
-int tl_txn_record(const struct tl_hand *hand, uint32_t record, enum tl_depth depth, struct tl_record *out)
-{
-    const struct tl_map *map = hand->map;
-    const tl_word *head_word = &map->records[record].head;
-    out->index = record;
-    for (;;) {
-        out->head = tl_load(head_word);
-        if (TL_UNLIKELY(shm_node(out->head) >= map->body_count))
-            return -TLSHM_ECORRUPT;
-        const struct shm_body *body = &map->bodies[shm_node(out->head)];
-        tl_copy_in(&out->body.ref, &body->ref, TL_TIMES);
-        if (depth != TL_TIMES)
-            tl_copy_in(&out->body.ref + TL_TIMES, &body->ref + TL_TIMES, TL_PLAIN - TL_TIMES);
-        if (depth == TL_WHOLE && TL_UNLIKELY(tl_body_idempotency_len(&out->body)))
-            tl_copy_in(&out->body.ref + TL_PLAIN, &body->ref + TL_PLAIN, TL_WHOLE - TL_PLAIN);
-        tl_fence_acquire();
-        if (TL_LIKELY(tl_load(head_word) == out->head)) /* V3 */
-            return 0;
+        struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
+        if (tl_txn_resolve(hand, cell, head, sheet, tl_load(&sheet->ref)))
+            return;
     }
 }
 
@@ -246,96 +202,120 @@ TL_INLINE void ensure_marked(struct tl_hand *hand, const struct tl_record *was)
 /* The edge of a sheet's windows after the operation, when it opens a bucket itself. */
 TL_COLD static uint64_t edge_after(const struct tl_map *map, const struct tl_view *view, uint64_t time1, int64_t offset)
 {
-    struct tl_view later = *view;
+    struct tl_view later;
+    tl_view_clone(&later, view);
     tl_history_advance(map, &later, time1, offset);
-    return later.tail.edge;
+    return later.edge;
+}
+
+/* Both balances of a sheet whose cell is set apart: not a sum, but `instead`. */
+TL_COLD static void replace_balance(const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet)
+{
+    const struct tl_view *view = &txn->view[j];
+    tl_store_relaxed(&sheet->wide, view->wide);
+    tl_copy_across(sheet->before.word, view->balance, SHM_NARROW_WORDS);
+    tl_words_out(sheet->after.word, txn->instead, SHM_NARROW_WORDS);
+    if (!view->wide)
+        return;
+    tl_copy_across(sheet->before_wide.word, view->balance + SHM_SECOND, SHM_NARROW_WORDS);
+    tl_words_out(sheet->after_wide.word, txn->instead + SHM_NARROW_WORDS, SHM_NARROW_WORDS);
+}
+
+/* The second lines of both balances. Returns the new sums, or-ed together. */
+TL_COLD static uint64_t step_wide(const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet)
+{
+    static const alignas(16) tl_word nothing[SHM_NARROW_WORDS];
+    static const uint64_t no_delta[SHM_NARROW_WORDS];
+    const struct tl_view *view = &txn->view[j];
+    tl_store_relaxed(&sheet->wide, 1);
+    return tl_step_out(sheet->before_wide.word, sheet->after_wide.word,
+                       view->wide ? view->balance + SHM_SECOND : nothing,
+                       txn->wide ? txn->delta + SHM_NARROW_WORDS : no_delta, SHM_NARROW_WORDS);
+}
+
+/* Both balances of a sheet. Returns the new sums, or-ed together. */
+TL_INLINE uint64_t step_balance(const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet)
+{
+    const struct tl_view *view = &txn->view[j];
+    if (TL_UNLIKELY(j == txn->apart)) {
+        replace_balance(txn, j, sheet);
+        return 0;
+    }
+    tl_store_relaxed(&sheet->wide, 0);
+    uint64_t sums = tl_step_out(sheet->before.word, sheet->after.word, view->balance, txn->delta, SHM_NARROW_WORDS);
+    tl_store_relaxed(&sheet->after.word[SHM_DUE], txn->due[j]);
+    return TL_UNLIKELY(view->wide || txn->wide) ? sums | step_wide(txn, j, sheet) : sums;
+}
+
+/* A spare that was an installed sheet of the same cell has them already, unless they changed meanwhile. */
+TL_COLD static void write_windows(struct tl_hand *hand, const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet)
+{
+    const struct tl_view *view = &txn->view[j];
+    hand->spare_of[j] = 0; /* what is copied is true only if the operation gets through */
+    tl_store_relaxed(&sheet->edge, view->edge);
+    tl_store_relaxed(&sheet->offset, view->offset);
+    tl_store_relaxed(&sheet->windows, view->stamp);
+    for (unsigned i = 0; i < view->windows; i++)
+        tl_copy_across(&sheet->window[i].shape, &view->window[i].shape, SHM_WINDOW_WORDS);
 }
 
 /* Writes sheet j of the operation into its spare. Returns its new sums, or-ed together. */
-TL_INLINE uint64_t write_sheet(const struct tl_map *map, const struct tl_txn *txn, unsigned j, uint32_t spare,
+TL_INLINE uint64_t write_sheet(struct tl_hand *hand, const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet,
                                uint64_t ref, uint64_t *edge)
 {
     const struct tl_view *view = &txn->view[j];
-    struct shm_sheet *sheet = tl_map_sheet(map, spare);
-    uint64_t time1 = tl_max(txn->now, view->tail.time), sums = 0;
+    uint64_t time1 = tl_max(txn->now, view->time);
     tl_store_release(&sheet->ref, ref);
     tl_store_relaxed(&sheet->time1, time1);
     tl_store_relaxed(&sheet->offset1, (uint64_t)txn->offset);
-    tl_copy_out(sheet->before.held, view->balance.held, SHM_BALANCE_WORDS);
-    if (TL_UNLIKELY(j == txn->apart)) {
-        tl_words_out(sheet->after.held, txn->instead.held, SHM_BALANCE_WORDS);
-    } else {
-        sums = tl_sum_out(sheet->after.held, view->balance.held, txn->delta.held, SHM_BALANCE_WORDS);
-        tl_store_relaxed(&sheet->after.due, txn->due[j]);
-    }
-    tl_words_out(&sheet->time, &view->tail.time, 4);
-    for (unsigned i = 0; i < view->tail.windows; i++)
-        tl_copy_out(&sheet->window[i].shape, &view->window[i].shape, SHM_WINDOW_WORDS);
-    bool stands = time1 < view->tail.edge && !tl_history_stepped(txn->offset, view->tail.offset);
-    *edge = tl_min(*edge, TL_LIKELY(stands) ? view->tail.edge : edge_after(map, view, time1, txn->offset));
+    uint64_t sums = step_balance(txn, j, sheet);
+    tl_store_relaxed(&sheet->time, view->time);
+    if (TL_UNLIKELY(hand->spare_of[j] != txn->cell[j] + 1 || tl_load_relaxed(&sheet->windows) != view->stamp))
+        write_windows(hand, txn, j, sheet);
+    bool stands = time1 < view->edge && !tl_history_stepped(txn->offset, view->offset);
+    *edge = tl_min(*edge, TL_LIKELY(stands) ? view->edge : edge_after(hand->map, view, time1, txn->offset));
     return sums;
 }
 
 /* Writes the sheets of the operation and its steps. 0, -TLSHM_ERANGE, -TLSHM_ECORRUPT: a spare that is none. */
-TL_INLINE int write_sheets(struct tl_hand *hand, const struct tl_txn *txn, uint64_t ref, struct operation *op,
-                           uint64_t *edge)
+TL_INLINE int write_sheets(struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t ref, uint64_t *edge)
 {
     const struct tl_map *map = hand->map;
     struct shm_seat *seat = hand->seat;
     uint64_t sums = 0;
     *edge = TL_FOREVER;
-    for (unsigned j = 0; j < txn->cells; j++) {
+    for (unsigned j = 0; j < cells; j++) {
         uint64_t spare = tl_load_relaxed(&seat->spare[j]);
         if (TL_UNLIKELY(spare >= map->sheet_count))
             return -TLSHM_ECORRUPT;
-        op->cell[j] = txn->cell[j];
-        op->expected[j] = txn->view[j].head;
-        op->own[j] = (uint32_t)spare;
-        sums |= write_sheet(map, txn, j, op->own[j], ref, edge);
-        tl_store_relaxed(&seat->step[j].expected, op->expected[j]);
-        tl_store_relaxed(&seat->step[j].place, (uint64_t)op->cell[j] << 32 | op->own[j]);
+        sums |= write_sheet(hand, txn, j, tl_map_sheet(map, (uint32_t)spare), ref, edge);
+        tl_store_relaxed(&seat->step[j].expected, txn->view[j].head);
+        tl_store_relaxed(&seat->step[j].place, (uint64_t)txn->cell[j] << 32 | spare);
     }
     return TL_LIKELY(sums <= txn->sum_max) ? 0 : -TLSHM_ERANGE;
 }
 
-/* Writes all of the operation, still invisible. 0 or an error, as above. */
-TL_INLINE int write_operation(struct tl_hand *hand, struct tl_txn *txn, uint64_t ref, struct operation *op,
-                              uint64_t *edge)
+/* Writes all of the operation, still invisible: the body was written before. Returns `to`, or 0: a spare that is none. */
+TL_INLINE uint64_t write_decision(struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t ref)
 {
-    const struct tl_map *map = hand->map;
     struct shm_seat *seat = hand->seat;
-    uint64_t body = tl_load_relaxed(&seat->spare_body);
-    if (TL_UNLIKELY(body >= map->body_count))
-        return -TLSHM_ECORRUPT;
-    op->record = txn->was.index;
-    op->from = txn->was.head;
-    op->cells = txn->cells;
-    op->body = (uint32_t)body;
-    op->to = shm_record_head(txn->status, op->from, op->body);
-    tl_fence_release(); /* E3 */
-    int rc = write_sheets(hand, txn, ref, op, edge);
-    txn->next->ref = ref;
-    if (TL_LIKELY(!tl_body_idempotency_len(txn->next)))
-        tl_words_out(&map->bodies[op->body].ref, &txn->next->ref, TL_PLAIN);
-    else
-        tl_words_out(&map->bodies[op->body].ref, &txn->next->ref, TL_WHOLE);
-    tl_store_relaxed(&seat->record, (uint64_t)op->cells << 32 | op->record);
-    tl_store_relaxed(&seat->from, op->from);
-    tl_store_relaxed(&seat->to, op->to);
-    return rc;
+    uint64_t body = tl_load_relaxed(&seat->spare_body), from = txn->was.head;
+    if (TL_UNLIKELY(body >= hand->map->body_count))
+        return 0;
+    uint64_t to = shm_record_head(txn->status, from, (uint32_t)body);
+    tl_store_relaxed(&hand->map->bodies[body].ref, ref);
+    tl_store_relaxed(&seat->record, (uint64_t)cells << 32 | txn->was.index);
+    tl_store_relaxed(&seat->from, from);
+    tl_store_relaxed(&seat->to, to);
+    return to;
 }
 
 /* The spares that the seat has after a decided operation: what it displaced. */
-TL_INLINE void take_displaced(struct shm_seat *seat, const struct operation *op)
+TL_INLINE void take_displaced(struct shm_seat *seat, const struct tl_txn *txn, unsigned cells)
 {
-    for (unsigned j = 0; j < op->cells; j++)
-        tl_store_relaxed(&seat->spare[j], shm_node(op->expected[j]));
-    tl_store_relaxed(&seat->spare_body, shm_node(op->from));
-}
-
-TL_INLINE void close_operation(struct shm_seat *seat, uint64_t number)
-{
-    tl_store_release(&seat->cur, number << 1); /* E2 */
+    for (unsigned j = 0; j < cells; j++)
+        tl_store_relaxed(&seat->spare[j], shm_node(txn->view[j].head));
+    tl_store_relaxed(&seat->spare_body, shm_node(txn->was.head));
 }
 
 /* What became of sheet j of an operation that was not decided: the spare that the seat has in its place afterwards. */
@@ -369,8 +349,10 @@ TL_COLD static int finish(struct tl_hand *hand, const struct operation *op, uint
     if (decided) {
         uint64_t date = tl_clock_now(&hand->clock) & SHM_DATE_MASK;
         for (unsigned j = 0; j < op->cells && date >= edge; j++)
-            tl_cas(&tl_map_sheet(map, op->own[j])->ref, ref, DATED(date));
-        take_displaced(seat, op);
+            tl_cas(&tl_map_sheet(map, op->own[j])->ref, ref, TL_DATED(date));
+        for (unsigned j = 0; j < op->cells; j++)
+            tl_store_relaxed(&seat->spare[j], shm_node(op->expected[j]));
+        tl_store_relaxed(&seat->spare_body, shm_node(op->from));
     } else {
         uint32_t spare[SHM_CELLS_MAX];
         for (unsigned j = 0; j < op->cells; j++)
@@ -378,84 +360,98 @@ TL_COLD static int finish(struct tl_hand *hand, const struct operation *op, uint
         for (unsigned j = 0; j < op->cells; j++)
             tl_store_relaxed(&seat->spare[j], spare[j]);
     }
-    close_operation(seat, number);
+    memset(hand->spare_of, 0, sizeof hand->spare_of);
+    tl_txn_close(seat, number);
     return decided;
 }
 
-/* The owner's way when nobody interferes: the same CASes in the same order, without looking again. False: see drive. */
-TL_INLINE bool straight_through(const struct tl_map *map, const struct operation *op)
+TL_INLINE uint32_t spare_sheet(const struct tl_hand *hand, unsigned j)
 {
-    for (unsigned j = 1; j < op->cells; j++)
-        if (TL_UNLIKELY(!tl_cas(cell_head(map, op->cell[j]), op->expected[j], own_head(op, j))))
+    return (uint32_t)tl_load_relaxed(&hand->seat->spare[j]);
+}
+
+/* The owner's way when nobody interferes: the same CASes in the same order, without looking again. False: see drive. */
+TL_INLINE bool straight_through(const struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t to)
+{
+    const struct tl_map *map = hand->map;
+    for (unsigned j = 1; j < cells; j++) {
+        uint64_t expected = txn->view[j].head, own = shm_next_head(expected, spare_sheet(hand, j));
+        if (TL_UNLIKELY(!tl_cas(cell_head(map, txn->cell[j]), expected, own)))
             return false;
-    return tl_cas(&map->records[op->record].head, op->from, op->to); /* the decision */
+    }
+    return tl_cas(&map->records[txn->was.index].head, txn->was.head, to); /* the decision */
 }
 
 /* After a decision of one's own: dates if an edge passed meanwhile, marks where other seats were met lately, closes. */
-TL_INLINE void close_decided(struct tl_hand *hand, const struct operation *op, uint64_t number, uint64_t edge)
+TL_INLINE void close_decided(struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t number,
+                             uint64_t edge)
 {
     const struct tl_map *map = hand->map;
-    uint64_t ref = shm_ref(hand->seat_index, number), date = tl_clock_now(&hand->clock) & SHM_DATE_MASK;
-    bool crossed = date >= edge;
-    for (unsigned j = 0; j < op->cells; j++) {
-        bool foreign = hand->foreign[j] && hand->foreign[j]--;
-        if (TL_UNLIKELY(crossed || foreign))
-            tl_cas(&tl_map_sheet(map, op->own[j])->ref, ref, DATED(crossed ? date : 0));
+    struct shm_seat *seat = hand->seat;
+    uint64_t date = tl_clock_now(&hand->clock) & SHM_DATE_MASK;
+    for (unsigned j = 0; j < cells; j++) {
+        struct shm_sheet *sheet = tl_map_sheet(map, spare_sheet(hand, j));
+        tl_txn_mark_own(hand, j, txn->view[j].ref, sheet, shm_ref(hand->seat_index, number), date >= edge ? date : 0);
+        hand->spare_of[j] = txn->cell[j] + 1;
     }
-    take_displaced(hand->seat, op);
-    close_operation(hand->seat, number);
+    take_displaced(seat, txn, cells);
+    tl_txn_close(seat, number);
 }
 
-#define MARK_FOR 6 /* operations after a foreign one: readers then need not visit the seat's line */
-
-/* Remembers which cells other seats use: their readers are spared a look at this seat. */
-TL_INLINE void notice_foreign(struct tl_hand *hand, const struct tl_txn *txn)
+/* Somebody got in between, after the first head was in: the operation as it was published decides what is to be done. */
+TL_COLD int tl_txn_go_on(struct tl_hand *hand, uint64_t number, uint64_t edge)
 {
-    for (unsigned j = 0; j < txn->cells; j++) {
-        uint64_t ref = tl_load_relaxed(&tl_map_sheet(hand->map, shm_node(txn->view[j].head))->ref);
-        if (TL_UNLIKELY(!(ref & SHM_MARKS) && shm_ref_seat(ref) != hand->seat_index))
-            hand->foreign[j] = MARK_FOR;
-    }
+    struct operation op;
+    if (!read_operation(hand->map, shm_ref(hand->seat_index, number), &op))
+        return -TLSHM_ECORRUPT;
+    drive(hand->map, &op);
+    return finish(hand, &op, number, edge);
 }
 
-static bool put_history(struct tl_hand *hand, const struct tl_txn *txn)
+TL_INLINE bool put_history(struct tl_hand *hand, const struct tl_txn *txn, unsigned cells)
 {
-    for (unsigned j = 0; j < txn->cells; j++)
+    for (unsigned j = 0; j < cells; j++)
         if (TL_UNLIKELY(txn->view[j].moved) && !tl_history_put(hand->map, txn->cell[j], &txn->view[j]))
             return false;
     return true;
 }
 
-int tl_txn_commit(struct tl_hand *hand, struct tl_txn *txn)
+TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
 {
-    const struct tl_map *map = hand->map;
     struct shm_seat *seat = hand->seat;
-    uint64_t number = (tl_load_relaxed(&seat->cur) >> 1) + 1, ref = shm_ref(hand->seat_index, number);
-    struct operation op;
+    uint64_t number = (tl_load_relaxed(&seat->cur) >> 1) + 1, ref = shm_ref(hand->seat_index, number), edge;
     ensure_marked(hand, &txn->was);
-    if (!put_history(hand, txn))
+    if (!put_history(hand, txn, cells))
         return 0;
-    notice_foreign(hand, txn);
-    uint64_t edge;
-    int rc = write_operation(hand, txn, ref, &op, &edge);
+    tl_fence_release(); /* E3 */
+    int rc = write_sheets(hand, txn, cells, ref, &edge);
     if (TL_UNLIKELY(rc < 0))
         return rc;
+    uint64_t to = write_decision(hand, txn, cells, ref);
+    if (TL_UNLIKELY(to == 0))
+        return -TLSHM_ECORRUPT;
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(number)); /* E1 */
-    if (!tl_cas(cell_head(map, op.cell[0]), op.expected[0], own_head(&op, 0))) {
-        close_operation(seat, number); /* never visible: the nodes are still private */
+    uint64_t expected = txn->view[0].head;
+    if (!tl_cas(cell_head(hand->map, txn->cell[0]), expected, shm_next_head(expected, spare_sheet(hand, 0)))) {
+        tl_txn_close(seat, number); /* never visible: the nodes are still private */
         return 0;
     }
-    if (TL_LIKELY(straight_through(map, &op))) {
-        close_decided(hand, &op, number, edge);
-        return 1;
-    }
-    drive(map, &op);
-    return finish(hand, &op, number, edge);
+    if (TL_UNLIKELY(!straight_through(hand, txn, cells, to)))
+        return tl_txn_go_on(hand, number, edge);
+    close_decided(hand, txn, cells, number, edge);
+    return 1;
+}
+
+/* The common number of cells is compiled for itself. */
+int tl_txn_commit(struct tl_hand *hand, struct tl_txn *txn)
+{
+    return TL_LIKELY(txn->cells == 2) ? commit(hand, txn, 2) : commit(hand, txn, txn->cells);
 }
 
 int tl_txn_commit_cell(struct tl_hand *hand, struct tl_txn *txn)
 {
+    txn->ordered = 0; /* cell[0] is another than was put there in order */
     int rc = tl_txn_record(hand, hand->map->reservations + hand->seat_index, TL_TIMES, &txn->was);
     if (rc < 0)
         return rc;
@@ -463,11 +459,15 @@ int tl_txn_commit_cell(struct tl_hand *hand, struct tl_txn *txn)
     txn->status = SHM_FREE;
     txn->apart = 0;
     txn->sum_max = TL_FOREVER;
-    txn->next = &txn->body;
+    txn->wide = false;
     memset(&txn->body, 0, sizeof txn->body);
     txn->body.generation = txn->was.body.generation + 1;
     txn->body.info = tl_body_info(1, 0, 0, 0, UINT32_MAX);
-    txn->body.scope[0] = tl_handle(txn->cell[0], txn->view[0].balance.incarnation);
+    txn->body.scope[0] = tl_handle(txn->cell[0], tl_view_incarnation(&txn->view[0]));
+    struct shm_body *spare = tl_txn_spare_body(hand);
+    if (!spare)
+        return -TLSHM_ECORRUPT;
+    tl_body_write(spare, &txn->body);
     return tl_txn_commit(hand, txn);
 }
 
@@ -477,9 +477,10 @@ int tl_txn_inherit(struct tl_hand *hand)
     struct shm_seat *seat = hand->seat;
     uint64_t cur = tl_load(&seat->cur), number = cur >> 1, ref = shm_ref(hand->seat_index, number);
     struct operation op;
+    memset(hand->spare_of, 0, sizeof hand->spare_of);
     if (!(cur & 1)) {
         /* It may have died between writing spares of an operation and publishing it: those must not carry its number. */
-        close_operation(seat, number + 1);
+        tl_txn_close(seat, number + 1);
         return 0;
     }
     if (!read_operation(map, ref, &op))
@@ -491,7 +492,7 @@ int tl_txn_inherit(struct tl_hand *hand)
         drive(map, &op);
         finish(hand, &op, number, 0);
     } else {
-        close_operation(seat, number);
+        tl_txn_close(seat, number);
     }
     return 0;
 }

@@ -35,9 +35,9 @@
 #ifndef TL_TXN_H
 #define TL_TXN_H
 
+#include "body.h"
 #include "clock.h"
 #include "history.h"
-#include "layout.h"
 
 /* What one thread works with: the mapping, its clock, its seat. */
 struct tl_hand {
@@ -45,50 +45,10 @@ struct tl_hand {
     struct tl_clock clock;
     struct shm_seat *seat; /* NULL: read-only */
     uint32_t seat_index;
-    unsigned foreign[SHM_CELLS_MAX]; /* operations for which cell j of an operation is still marked by the owner */
+    uint64_t owner;                   /* what the bodies of its reservations say of it, see body.h */
+    unsigned foreign[SHM_CELLS_MAX];  /* operations for which cell j of an operation is still marked by the owner */
+    uint32_t spare_of[SHM_CELLS_MAX]; /* cell + 1 whose installed sheet spare j was, windows and all; 0: none */
 };
-
-struct tl_body {
-    uint64_t ref, generation, info, owner, pid, created, deadline, ended;
-    uint64_t estimate[TLSHM_UNITS], tag;
-    uint64_t charged[TLSHM_UNITS], request;
-    uint64_t scope[TLSHM_SCOPES_MAX];
-    uint64_t idempotency[TLSHM_IDEMPOTENCY_MAX / 8];
-};
-
-TL_INLINE unsigned tl_body_scopes(const struct tl_body *body)
-{
-    unsigned n = body->info & 15;
-    return n <= TLSHM_SCOPES_MAX ? n : TLSHM_SCOPES_MAX;
-}
-
-TL_INLINE unsigned tl_body_outcome(const struct tl_body *body)
-{
-    return (body->info >> 4) & 15;
-}
-
-TL_INLINE unsigned tl_body_flags(const struct tl_body *body)
-{
-    return (body->info >> 8) & 255;
-}
-
-TL_INLINE unsigned tl_body_idempotency_len(const struct tl_body *body)
-{
-    unsigned n = (body->info >> 16) & 255;
-    return n <= TLSHM_IDEMPOTENCY_MAX ? n : TLSHM_IDEMPOTENCY_MAX;
-}
-
-/* The idempotency cell that the reserve entered, or UINT32_MAX. */
-TL_INLINE uint32_t tl_body_idempotency_cell(const struct tl_body *body)
-{
-    return (uint32_t)(body->info >> 24 & SHM_NODE_MASK) - 1;
-}
-
-TL_INLINE uint64_t tl_body_info(unsigned scopes, unsigned outcome, unsigned flags, unsigned len, uint32_t cell)
-{
-    return scopes | (uint64_t)outcome << 4 | (uint64_t)(flags & 255) << 8 | (uint64_t)len << 16 |
-           ((uint64_t)(cell + 1) & SHM_NODE_MASK) << 24;
-}
 
 TL_INLINE uint32_t tl_handle_cell(uint64_t handle)
 {
@@ -109,35 +69,99 @@ TL_INLINE uint64_t tl_handle(uint32_t cell, uint64_t incarnation)
 struct tl_record {
     uint64_t head;
     uint32_t index;
-    alignas(16) struct tl_body body;
+    struct tl_body body;
 };
 
 #define TL_NONE UINT32_MAX
 
 /* One operation in the making. */
 struct tl_txn {
+    unsigned ordered; /* the first scopes that were put in order last (views.h); 0: others */
+    uint64_t order_of[TLSHM_SCOPES_MAX];
     unsigned cells;
     uint32_t cell[SHM_CELLS_MAX];  /* most shared first: then conflicts happen at the first head, where they are free */
     uint32_t asked[SHM_CELLS_MAX]; /* the place of each in the caller's order */
-    struct tl_view view[SHM_CELLS_MAX];  /* the state that it is computed from */
-    alignas(16) struct tl_balance delta; /* what it adds to each balance (modulo 2^64); due and incarnation 0 */
-    uint64_t due[SHM_CELLS_MAX];         /* each balance's next due time */
-    unsigned apart;                      /* a cell whose balance is replaced by `instead`, or TL_NONE */
-    alignas(16) struct tl_balance instead;
+    struct tl_view view[SHM_CELLS_MAX]; /* the state that it is computed from */
+    uint64_t delta[SHM_BALANCE_WORDS];  /* what it adds to each balance (modulo 2^64); due and incarnation 0 */
+    bool wide;                          /* some of the delta's second line is not 0; else it is not looked at */
+    uint64_t due[SHM_CELLS_MAX];        /* each balance's next due time */
+    unsigned apart;                     /* a cell whose balance is replaced by `instead`, or TL_NONE */
+    uint64_t instead[SHM_BALANCE_WORDS];
     struct tl_record was; /* the record that it changes */
-    unsigned status;      /* the record's next status ... */
-    struct tl_body *next; /* ... and content: `body`, or `was.body` changed in place */
-    alignas(16) struct tl_body body;
-    uint64_t sum_max; /* no sum of a balance may be above it */
-    unsigned mended;  /* views whose time went back with the clock (views.h), by bit */
-    uint64_t now;     /* clock, read after the snapshots */
-    int64_t offset;   /* wall minus boot then */
+    unsigned status;      /* the record's next status; its next content is in the seat's spare body */
+    struct tl_body body;  /* room for that content */
+    uint64_t sum_max;     /* no sum of a balance may be above it */
+    unsigned mended;      /* views whose time went back with the clock (views.h), by bit */
+    uint64_t now;         /* clock, read after the snapshots */
+    int64_t offset;       /* wall minus boot then */
 };
 
 /*
- * Resolves a cell: finishes and marks an undecided writer, then copies the state. The caller checks the cell's range.
- * 0 or -TLSHM_ECORRUPT. A read-only hand concludes the same without writing.
+ * The mark of the sheet that `head` names and `ref` was read from, an undecided writer finished and marked first; 0: look
+ * at the head again. A read-only hand concludes the same without writing. Not a mark but all its bits: the sheet leads to
+ * nonsense.
  */
+uint64_t tl_txn_resolve(struct tl_hand *hand, uint32_t cell, uint64_t head, struct shm_sheet *sheet, uint64_t ref);
+
+/* The buckets that the operation of a sheet opens itself begin with what was before it. */
+void tl_txn_open_buckets(const struct tl_map *map, const struct shm_sheet *sheet, struct tl_view *view, int64_t offset);
+
+/* Leads a view to the committed state of a sheet whose outcome is known. */
+TL_INLINE void tl_txn_lead(const struct tl_map *map, const struct shm_sheet *sheet, uint64_t mark, struct tl_view *view)
+{
+    int64_t offset = (int64_t)tl_peek(&sheet->offset1);
+    view->wide = tl_peek(&sheet->wide) != 0;
+    view->edge = tl_peek(&sheet->edge);
+    view->offset = tl_peek(&sheet->offset);
+    view->stamp = tl_peek(&sheet->windows);
+    view->windows = (unsigned)tl_min(view->stamp & 255, map->limits);
+    view->window = sheet->window;
+    view->moved = 0;
+    if (TL_UNLIKELY((mark & SHM_MARKS) == SHM_BEFORE)) {
+        view->time = tl_peek(&sheet->time);
+        view->balance = sheet->before.word;
+        return;
+    }
+    view->time = tl_max(tl_peek(&sheet->time1), mark >> 2);
+    view->balance = sheet->after.word;
+    if (TL_UNLIKELY(view->time >= view->edge || tl_history_stepped(offset, view->offset)))
+        tl_txn_open_buckets(map, sheet, view, offset);
+}
+
+/* The seat's own operations are over when it looks: what is not marked was decided (L1). */
+TL_INLINE bool tl_txn_is_own(const struct tl_hand *hand, uint64_t ref)
+{
+    return !(ref & SHM_MARKS) && shm_ref_seat(ref) == hand->seat_index && hand->seat;
+}
+
+/*
+ * Resolves a cell: finishes and marks an undecided writer, then leads the view to the state. All that is read through the
+ * view is true if the head is still the same afterwards. The caller checks the cell's range. 0 or -TLSHM_ECORRUPT.
+ */
+TL_INLINE int tl_txn_view(struct tl_hand *hand, uint32_t cell, struct tl_view *view)
+{
+    const struct tl_map *map = hand->map;
+    for (;;) {
+        uint64_t head = tl_load(&map->cells[cell].head);
+        if (TL_UNLIKELY(shm_node(head) >= map->sheet_count))
+            return -TLSHM_ECORRUPT;
+        struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
+        uint64_t ref = tl_load(&sheet->ref), mark = SHM_AFTER;
+        if (!tl_txn_is_own(hand, ref)) {
+            mark = tl_txn_resolve(hand, cell, head, sheet, ref);
+            if (TL_UNLIKELY(mark == 0))
+                continue;
+            if (TL_UNLIKELY((mark & SHM_MARKS) == SHM_MARKS))
+                return -TLSHM_ECORRUPT;
+        }
+        view->head = head;
+        view->ref = ref;
+        tl_txn_lead(map, sheet, mark, view);
+        return 0;
+    }
+}
+
+/* The same, and the view is a private copy that was true at one moment (V2). */
 int tl_txn_snapshot(struct tl_hand *hand, uint32_t cell, struct tl_view *view);
 
 /* Is the view still the cell's state? */
@@ -147,19 +171,38 @@ TL_INLINE bool tl_txn_current(const struct tl_hand *hand, uint32_t cell, const s
     return tl_load(&hand->map->cells[cell].head) == view->head;
 }
 
-/* How much of a body is wanted. */
-enum tl_depth {
-    TL_TIMES = 8,              /* up to `ended` */
-    TL_PLAIN = SHM_BODY_PLAIN, /* all but the idempotency key */
-    TL_WHOLE = SHM_BODY_WORDS
-};
-
 /* Copies a record, so much of it. 0 or -TLSHM_ECORRUPT. */
-int tl_txn_record(const struct tl_hand *hand, uint32_t record, enum tl_depth depth, struct tl_record *out);
+TL_INLINE int tl_txn_record(const struct tl_hand *hand, uint32_t record, enum tl_depth depth, struct tl_record *out)
+{
+    const struct tl_map *map = hand->map;
+    const tl_word *head_word = &map->records[record].head;
+    out->index = record;
+    for (;;) {
+        out->head = tl_load(head_word);
+        if (TL_UNLIKELY(shm_node(out->head) >= map->body_count))
+            return -TLSHM_ECORRUPT;
+        const struct shm_body *body = &map->bodies[shm_node(out->head)];
+        tl_body_times(body, &out->body);
+        if (depth != TL_TIMES)
+            tl_body_rest(body, depth, &out->body);
+        tl_fence_acquire();
+        if (TL_LIKELY(tl_load(head_word) == out->head)) /* V3 */
+            return 0;
+    }
+}
+
+/* The seat's spare body, which the caller fills in before a commit; NULL: the seat says nonsense. */
+TL_INLINE struct shm_body *tl_txn_spare_body(const struct tl_hand *hand)
+{
+    uint64_t spare = tl_load_relaxed(&hand->seat->spare_body);
+    tl_fence_release(); /* E3 */
+    return TL_LIKELY(spare < hand->map->body_count) ? &hand->map->bodies[spare] : NULL;
+}
 
 /*
  * Carries out the operation that `txn` describes. Returns 1: done; 0: another operation got through first, nothing was
- * changed; -TLSHM_ERANGE: a sum would be above sum_max; -TLSHM_ECORRUPT. All of `txn` is set; of `was`, head and the body up to TL_TIMES.
+ * changed; -TLSHM_ERANGE: a sum would be above sum_max; -TLSHM_ECORRUPT. All of `txn` is set, and the spare body is
+ * written; of `was`, index, head and the body's TL_TIMES.
  */
 int tl_txn_commit(struct tl_hand *hand, struct tl_txn *txn);
 
@@ -177,6 +220,36 @@ int tl_txn_inherit(struct tl_hand *hand);
 
 /* Carries the open operation of any seat to its decision and marks its sheets. True if there was one. */
 bool tl_txn_help(struct tl_hand *hand, uint32_t seat);
+
+/* ---------------------------------------------------------------------------- the owner's side, shared with straight.c */
+
+#define TL_DATED(date) (((date) << 2) | SHM_AFTER)
+#define TL_MARK_FOR 6 /* operations after a foreign one: readers then need not visit the seat's line */
+
+TL_INLINE void tl_txn_close(struct shm_seat *seat, uint64_t number)
+{
+    tl_store_release(&seat->cur, number << 1); /* E2 */
+}
+
+/*
+ * After the decision of an operation of one's own: marks sheet j if it is dated, or if other seats used the cell lately
+ * (`before`: the ref of the sheet that it displaced), whose readers are spared a look at this seat.
+ */
+TL_INLINE void tl_txn_mark_own(struct tl_hand *hand, unsigned j, uint64_t before, struct shm_sheet *sheet, uint64_t ref,
+                               uint64_t date)
+{
+    if (TL_UNLIKELY(!(before & SHM_MARKS) && shm_ref_seat(before) != hand->seat_index))
+        hand->foreign[j] = TL_MARK_FOR;
+    bool shared = hand->foreign[j] && hand->foreign[j]--;
+    if (TL_UNLIKELY(shared || date))
+        tl_cas(&sheet->ref, ref, TL_DATED(date));
+}
+
+/*
+ * The first head of the seat's open operation is in, and then somebody was met: as it was published, it is carried on and
+ * ended. 1: decided; 0: not; -TLSHM_ECORRUPT. `edge`: as for the date of tl_txn_mark_own().
+ */
+int tl_txn_go_on(struct tl_hand *hand, uint64_t number, uint64_t edge);
 
 /*
  * Courtesy between those who race for one cell. All hints: nobody waits for anybody, each pause is bounded.

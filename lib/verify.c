@@ -56,29 +56,30 @@ static void name_of(struct audit *a, uint32_t cell, char *buf)
 
 static void check_window(struct audit *a, uint32_t cell, const struct tl_view *view, unsigned i)
 {
-    const struct tl_window *w = &view->window[i];
     char name[TLSHM_KEY_MAX + 1];
-    uint64_t total = view->balance.used[tl_shape_unit(w->shape)];
-    uint64_t used = tl_history_used(a->hand.map, cell, view, i, view->tail.time);
-    bool carried = w->start > total; /* use carried into a new window may be more than was used since */
+    unsigned unit = tl_shape_unit(tl_view_shape(view, i));
+    uint64_t total = tl_view_used(view, unit);
+    uint64_t used = tl_history_used(a->hand.map, cell, view, i, view->time);
+    bool carried =
+        tl_peek(&view->window[i].start) > total; /* use carried into a new window may be more than was used since */
     if ((carried || used <= total) || !tl_txn_current(&a->hand, cell, view))
         return;
     name_of(a, cell, name);
     fault(a, "%s: window %u (%s): %llu used inside it, but only %llu were ever used (I5)", name, i,
-          tlshm_unit_name((int)tl_shape_unit(w->shape)), (unsigned long long)used, (unsigned long long)total);
+          tlshm_unit_name((int)unit), (unsigned long long)used, (unsigned long long)total);
 }
 
 static void check_ranges(struct audit *a, uint32_t cell, const struct tl_view *view)
 {
     char name[TLSHM_KEY_MAX + 1];
     for (unsigned u = 0; u < TLSHM_UNITS; u++) {
-        if (view->balance.held[u] <= TL_SUM_MAX && view->balance.used[u] <= TL_SUM_MAX)
+        if (tl_view_held(view, u) <= TL_SUM_MAX && tl_view_used(view, u) <= TL_SUM_MAX)
             continue;
         name_of(a, cell, name);
         fault(a, "%s: %s: held %llu, used %llu: out of range", name, tlshm_unit_name((int)u),
-              (unsigned long long)view->balance.held[u], (unsigned long long)view->balance.used[u]);
+              (unsigned long long)tl_view_held(view, u), (unsigned long long)tl_view_used(view, u));
     }
-    for (unsigned i = 0; i < view->tail.windows; i++)
+    for (unsigned i = 0; i < view->windows; i++)
         check_window(a, cell, view, i);
 }
 
@@ -99,8 +100,8 @@ static bool take_scope(struct audit *a, uint32_t cell)
         return false;
     }
     s->head = view.head;
-    memcpy(s->held, view.balance.held, sizeof s->held);
-    s->due = view.balance.due;
+    tl_view_all_held(&view, s->held);
+    s->due = tl_view_due(&view);
     memset(s->sum, 0, sizeof s->sum);
     s->first = TL_FOREVER;
     check_ranges(a, cell, &view);
@@ -129,8 +130,11 @@ static bool judge_scope(struct audit *a, uint32_t cell)
     struct scope *s = &a->scope[cell - a->hand.map->tier_cells];
     char name[TLSHM_KEY_MAX + 1];
     struct tl_view view;
-    if (tl_txn_snapshot(&a->hand, cell, &view) < 0 || view.head != s->head || view.balance.due != s->due ||
-        memcmp(view.balance.held, s->held, sizeof s->held) != 0)
+    uint64_t held[TLSHM_UNITS];
+    if (tl_txn_snapshot(&a->hand, cell, &view) < 0 || view.head != s->head || tl_view_due(&view) != s->due)
+        return false;
+    tl_view_all_held(&view, held);
+    if (memcmp(held, s->held, sizeof held) != 0)
         return false;
     s->settled = true;
     a->report.scopes++;

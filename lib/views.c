@@ -2,8 +2,6 @@
 /* views.c - the snapshots that a call decides on. See views.h. */
 #include "views.h"
 
-#define BACK_TOLERANCE_NS UINT64_C(20000000) /* two readings of a coarse clock may differ by a tick or two */
-
 /* ----------------------------------------------------------------------------------------------------- snapshots */
 
 /* {rank:8 | cell:24 | place in the caller's order:8}: in this order every operation takes its cells. */
@@ -12,8 +10,9 @@ TL_INLINE uint64_t order_key(uint64_t rank, uint32_t cell, unsigned place)
     return tl_min(rank, UINT8_MAX) << 32 | (uint64_t)cell << 8 | place;
 }
 
-int tl_views_order(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes)
+int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes)
 {
+    txn->ordered = 0;
     uint64_t key[SHM_CELLS_MAX];
     for (unsigned i = 0; i < scopes; i++) {
         uint32_t cell = tl_handle_cell(scope[i]);
@@ -31,7 +30,8 @@ int tl_views_order(const struct tl_map *map, struct tl_txn *txn, const uint64_t 
         if (TL_UNLIKELY(j > 0 && txn->cell[j] == txn->cell[j - 1]))
             return -TLSHM_EINVAL; /* the same scope twice */
     }
-    txn->cells = scopes;
+    memcpy(txn->order_of, scope, scopes * sizeof *scope);
+    txn->ordered = txn->cells = scopes;
     return 0;
 }
 
@@ -41,12 +41,12 @@ TL_COLD static int mend_clock(struct tl_hand *hand, struct tl_txn *txn)
     tl_clock_doubt(&hand->clock);
     tl_views_read_clock(hand, txn);
     for (unsigned j = 0; j < txn->cells; j++) {
-        if (txn->now + BACK_TOLERANCE_NS >= txn->view[j].tail.time)
+        if (txn->now + TL_BACK_TOLERANCE_NS >= txn->view[j].time)
             continue;
         uint64_t tag = tl_add(&hand->map->cells[txn->cell[j]].resets, 1) & 255;
         struct tl_view *view = &txn->view[j];
         if (!tl_map_is_scope(hand->map, txn->cell[j]))
-            view->tail.time = txn->now;
+            view->time = txn->now;
         else
             tl_history_went_back(hand->map, txn->cell[j], view, txn->now, txn->offset, tag);
         if (!tl_txn_current(hand, txn->cell[j], view))
@@ -65,9 +65,9 @@ bool tl_views_keep_mended(struct tl_hand *hand, struct tl_txn *txn)
             continue;
         if (j > 0) {
             txn->cell[0] = txn->cell[j];
-            txn->view[0] = txn->view[j];
+            tl_view_clone(&txn->view[0], &txn->view[j]);
         }
-        txn->instead = txn->view[0].balance;
+        tl_view_balance(&txn->view[0], txn->instead);
         kept |= tl_txn_commit_cell(hand, txn) >= 0;
     }
     return kept;
@@ -80,15 +80,15 @@ int tl_views_take(struct tl_hand *hand, struct tl_txn *txn, const uint64_t *scop
     txn->mended = 0;
     for (unsigned j = 0; j < txn->cells; j++) {
         struct tl_view *view = &txn->view[j];
-        int rc = tl_txn_snapshot(hand, txn->cell[j], view);
+        int rc = tl_txn_view(hand, txn->cell[j], view);
         if (TL_UNLIKELY(rc < 0))
             return rc;
-        if (TL_UNLIKELY(view->balance.incarnation != tl_handle_incarnation(scope[txn->asked[j]])))
-            return -TLSHM_ESTALE;
-        latest = tl_max(latest, view->tail.time);
+        if (TL_UNLIKELY(tl_view_incarnation(view) != tl_handle_incarnation(scope[txn->asked[j]])))
+            return tl_txn_current(hand, txn->cell[j], view) ? -TLSHM_ESTALE : 1;
+        latest = tl_max(latest, view->time);
     }
     tl_views_read_clock(hand, txn);
-    return TL_UNLIKELY(txn->now + BACK_TOLERANCE_NS < latest) ? mend_clock(hand, txn) : 0;
+    return TL_UNLIKELY(txn->now + TL_BACK_TOLERANCE_NS < latest) ? mend_clock(hand, txn) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- limits */
@@ -96,8 +96,8 @@ int tl_views_take(struct tl_hand *hand, struct tl_txn *txn, const uint64_t *scop
 /* The old window that limit i goes on with: the one of the same shape; or -1. */
 static int same_window(const struct tl_view *old, uint64_t shape)
 {
-    for (unsigned k = 0; k < old->tail.windows; k++)
-        if (old->window[k].shape == shape)
+    for (unsigned k = 0; k < old->windows; k++)
+        if (tl_view_shape(old, k) == shape)
             return (int)k;
     return -1;
 }
@@ -105,14 +105,13 @@ static int same_window(const struct tl_view *old, uint64_t shape)
 /* The old window whose use a new limit takes over: of the same unit, at the same place of the list; or -1. */
 static int heir_of(const struct tl_view *old, uint64_t shape, unsigned i)
 {
-    bool same_unit = i < old->tail.windows && old->window[i].shape != 0 &&
-                     tl_shape_unit(old->window[i].shape) == tl_shape_unit(shape);
-    return same_unit ? (int)i : -1;
+    uint64_t former = i < old->windows ? tl_view_shape(old, i) : 0;
+    return former != 0 && tl_shape_unit(former) == tl_shape_unit(shape) ? (int)i : -1;
 }
 
 static void keep_window(struct tl_view *view, unsigned i, const struct tl_view *old, unsigned k)
 {
-    view->window[i] = old->window[k];
+    tl_view_copy_words(&view->own_window[i].shape, &old->window[k].shape, SHM_WINDOW_WORDS);
     view->moved |= (old->moved >> k & 1) << i;
     view->old_bucket[i] = old->old_bucket[k];
     view->old_start[i] = old->old_start[k];
@@ -125,7 +124,7 @@ static unsigned rings_kept(const struct tl_view *old, const struct tl_limits *li
     for (unsigned i = 0; i < limits->count; i++) {
         int k = same_window(old, limits->shape[i]);
         if (k >= 0)
-            kept |= 1u << tl_history_ring(&old->window[k]);
+            kept |= 1u << tl_history_ring(tl_peek(&old->window[k].bucket));
     }
     return kept;
 }
@@ -148,11 +147,13 @@ static void start_window(struct tl_hand *hand, uint32_t cell, struct tl_view *vi
 TL_COLD int tl_views_migrate(struct tl_hand *hand, uint32_t cell, struct tl_view *view, const struct tl_limits *limits,
                              uint64_t now, int64_t offset, bool writing)
 {
-    const struct tl_view old = *view;
+    struct tl_view old;
+    tl_view_clone(&old, view);
+    tl_view_own(view);
     unsigned rings = rings_kept(&old, limits);
     view->moved = 0;
     for (unsigned i = 0; i < limits->count; i++) {
-        struct tl_restart restart = {.shape = limits->shape[i], .time = tl_max(now, old.tail.time), .offset = offset};
+        struct tl_restart restart = {.shape = limits->shape[i], .time = tl_max(now, old.time), .offset = offset};
         int k = same_window(&old, limits->shape[i]);
         if (k >= 0) {
             keep_window(view, i, &old, (unsigned)k);
@@ -161,7 +162,7 @@ TL_COLD int tl_views_migrate(struct tl_hand *hand, uint32_t cell, struct tl_view
         restart.tag = writing ? tl_add(&hand->map->cells[cell].resets, 1) & 255 : 0;
         start_window(hand, cell, view, &old, i, &restart, &rings);
     }
-    view->tail.windows = limits->count;
+    tl_view_set_windows(view, limits->count);
     tl_history_set_edge(view);
     return tl_txn_current(hand, cell, &old) ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * views.h - the snapshots that a call decides on: the cells of its scopes in the one order, their sheets, the clock after
- * them, and the windows that are in force.
+ * views.h - what a call decides on: the cells of its scopes in the one order, views of their sheets, the clock after them,
+ * and the windows that are in force.
  */
 #ifndef TL_VIEWS_H
 #define TL_VIEWS_H
@@ -13,10 +13,22 @@
  * Puts the scopes' cells into txn in the order in which every operation takes them: the most shared first.
  * 0, or -TLSHM_EINVAL for a handle that is none and for the same scope twice.
  */
-int tl_views_order(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes);
+int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes);
+
+/* A handle's rank never changes, so the same handles as before are in order still. */
+TL_INLINE int tl_views_order(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes)
+{
+    bool same = txn->ordered == scopes && scopes != 0;
+    for (unsigned i = 0; same && i < scopes; i++)
+        same = txn->order_of[i] == scope[i];
+    if (!TL_LIKELY(same))
+        return tl_views_order_anew(map, txn, scope, scopes);
+    txn->cells = scopes;
+    return 0;
+}
 
 /*
- * Snapshots every cell of the operation, then reads the clock. `scope` are the handles in the caller's order.
+ * Takes a view of every cell of the operation, then reads the clock. `scope` are the handles in the caller's order.
  * 0; 1: look again; -TLSHM_ESTALE: a scope was recycled; -TLSHM_ECORRUPT.
  */
 int tl_views_take(struct tl_hand *hand, struct tl_txn *txn, const uint64_t *scope);
@@ -42,9 +54,9 @@ int tl_views_migrate(struct tl_hand *hand, uint32_t cell, struct tl_view *view, 
 TL_INLINE int tl_views_adopt(struct tl_hand *hand, uint32_t cell, struct tl_view *view, const struct tl_limits *limits,
                              uint64_t now, int64_t offset, bool writing)
 {
-    bool same = view->tail.windows == limits->count;
+    bool same = view->windows == limits->count;
     for (unsigned i = 0; same && i < limits->count; i++)
-        same = view->window[i].shape == limits->shape[i];
+        same = tl_view_shape(view, i) == limits->shape[i];
     return TL_LIKELY(same) ? 0 : tl_views_migrate(hand, cell, view, limits, now, offset, writing);
 }
 

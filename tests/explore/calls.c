@@ -42,7 +42,7 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
     struct tl_thread *thread = &world.thread[seat];
     struct deeds before = deeds_of(seat);
     struct tl_ask ask = {.ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .fingerprint = b->tokens << 8 | b->scopes};
-    struct tl_no no;
+    struct tl_no no = {0};
     for (unsigned i = 0; i < SCOPES; i++)
         if (b->scopes >> i & 1)
             ask.scope[ask.scopes++] = world.handle[i];
@@ -65,7 +65,7 @@ int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl)
 {
     struct deeds before = deeds_of(seat);
     const uint64_t more[TLSHM_UNITS] = {[TLSHM_TOKENS] = tokens};
-    struct tl_no no;
+    struct tl_no no = {0};
     int rc = tl_limiter_extend(&world.thread[seat], id, more, ttl * TICK, &no);
     expect_no_error("extend", rc, -TLSHM_EUNKNOWN);
     expect(seat, "extend", &before, EXTENDED, rc == TLSHM_OK);
@@ -143,7 +143,7 @@ void call_look(unsigned seat, unsigned scope, bool readonly)
         }
         ledger_check_read(scope, &view, &since);
         time = tl_clock_now(&hand.clock);
-        for (unsigned i = 0; i < view.tail.windows; i++)
+        for (unsigned i = 0; i < view.windows; i++)
             used[i] = tl_history_used(&world.map, world.cell[scope], &view, i, time);
     } while (!tl_txn_current(&hand, world.cell[scope], &view));
     fibre_quiet(true);
@@ -153,7 +153,7 @@ void call_look(unsigned seat, unsigned scope, bool readonly)
 
 void call_look_record(unsigned seat, unsigned index)
 {
-    struct tl_record record;
+    struct tl_record record = {0}; /* compared as a whole */
     if (tl_txn_record(&world.thread[seat].hand, index, TL_WHOLE, &record) < 0)
         fault("record %u leads nowhere", index);
     else

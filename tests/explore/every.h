@@ -33,16 +33,38 @@ TL_INLINE void every_copy_in(uint64_t *to, const tl_word *from, unsigned words)
         tl_copy_in(to + i, from + i, piece);
 }
 
-TL_INLINE void every_copy_out(tl_word *to, const uint64_t *from, unsigned words)
+TL_INLINE void every_words_out(tl_word *to, const uint64_t *from, unsigned words)
 {
     unsigned piece = every_word ? 1 : words;
     for (unsigned i = 0; i < words; i += piece)
-        tl_copy_out(to + i, from + i, piece);
+        tl_words_out(to + i, from + i, piece);
+}
+
+TL_INLINE void every_copy_across(tl_word *to, const tl_word *from, unsigned words)
+{
+    unsigned piece = every_word ? 1 : words;
+    for (unsigned i = 0; i < words; i += piece)
+        tl_copy_across(to + i, from + i, piece);
+}
+
+TL_INLINE uint64_t every_step_out(tl_word *before, tl_word *after, const tl_word *from, const uint64_t *delta,
+                                  unsigned words)
+{
+    uint64_t any = 0;
+    if (!every_word)
+        return tl_step_out(before, after, from, delta, words);
+    for (unsigned i = 0; i < words; i++) {
+        uint64_t sum = tl_step_out(before + i, after + i, from + i, delta + i, 1);
+        any |= i % 4 == 3 ? 0 : sum;
+    }
+    return any;
 }
 
 #define tl_load_relaxed(p) every_load_relaxed(p)
 #define tl_store_relaxed(p, value) every_store_relaxed(p, value)
 #define tl_copy_in(to, from, words) every_copy_in(to, from, words)
-#define tl_copy_out(to, from, words) every_copy_out(to, from, words)
+#define tl_words_out(to, from, words) every_words_out(to, from, words)
+#define tl_copy_across(to, from, words) every_copy_across(to, from, words)
+#define tl_step_out(before, after, from, delta, words) every_step_out(before, after, from, delta, words)
 
 #endif

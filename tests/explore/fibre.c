@@ -134,6 +134,8 @@ static bool is_still(const struct fibre *f, const volatile void *address)
 static void stand_before(enum tl_access access, const volatile void *address)
 {
     struct fibre *f = &fibres[running];
+    if (world_private(address)) /* a view's own copy */
+        return;
     bool still = is_still(f, address);
     f->address = address;
     if (still || goes_on_copying(f, access, address))

@@ -138,23 +138,23 @@ static uint64_t most(unsigned at, unsigned window, uint64_t shape, uint64_t then
 /* New windows come with a head, before anything is decided. */
 static void notice_windows(struct place *place, const struct tl_view *view)
 {
-    bool same = place->windows == view->tail.windows;
+    bool same = place->windows == view->windows;
     for (unsigned i = 0; same && i < place->windows; i++)
-        same = place->shape[i] == view->window[i].shape;
+        same = place->shape[i] == tl_view_shape(view, i);
     if (same)
         return;
     place->old_windows = place->windows;
     memcpy(place->old_shape, place->shape, sizeof place->shape);
-    place->windows = (unsigned)view->tail.windows;
+    place->windows = (unsigned)view->windows;
     for (unsigned i = 0; i < place->windows; i++)
-        place->shape[i] = view->window[i].shape;
+        place->shape[i] = tl_view_shape(view, i);
     place->exchanged = world_now();
     place->exchanged_after = now.charges;
 }
 
 static void check_window(unsigned at, const struct tl_view *view, unsigned i, unsigned ahead)
 {
-    uint64_t shape = view->window[i].shape, then = world_now() + ahead * TICK;
+    uint64_t shape = tl_view_shape(view, i), then = world_now() + ahead * TICK;
     uint32_t cell = world.map.tier_cells + at;
     uint64_t used = tl_history_used(&world.map, cell, view, i, then);
     uint64_t low = least(at, i, shape, then, now.charges);
@@ -170,8 +170,8 @@ static void check_window(unsigned at, const struct tl_view *view, unsigned i, un
 static void check_windows(unsigned at, const struct tl_view *view)
 {
     static const unsigned ahead[] = {0, 1, 2, 3, 6};
-    for (unsigned i = 0; i < view->tail.windows; i++) {
-        if (tl_shape_kind(view->window[i].shape) == TLSHM_WINDOW_NONE)
+    for (unsigned i = 0; i < view->windows; i++) {
+        if (tl_shape_kind(tl_view_shape(view, i)) == TLSHM_WINDOW_NONE)
             continue;
         for (unsigned k = 0; k < sizeof ahead / sizeof ahead[0]; k++)
             check_window(at, view, i, ahead[k]);
@@ -206,11 +206,11 @@ static void log_version(void)
 
 static void read_body(uint64_t head, struct tl_record *out)
 {
-    const tl_word *word = &world.map.bodies[shm_node(head)].ref;
-    uint64_t *to = &out->body.ref;
+    const struct shm_body *body = &world.map.bodies[shm_node(head)];
+    memset(out, 0, sizeof *out);
     out->head = head;
-    for (unsigned i = 0; i < SHM_BODY_WORDS; i++)
-        to[i] = tl_load_relaxed(&word[i]);
+    tl_body_times(body, &out->body);
+    tl_body_rest(body, TL_WHOLE, &out->body);
 }
 
 static void log_record(const struct tl_record *record)
@@ -359,7 +359,8 @@ static void decide_cell(long record)
     unsigned at = (unsigned)(place >> 32) - world.map.tier_cells;
     if (at >= CELLS)
         fault("an operation on cell %u", (unsigned)(place >> 32));
-    else if (tl_load_relaxed(&sheet->after.incarnation) != tl_load_relaxed(&sheet->before.incarnation))
+    else if (tl_load_relaxed(&sheet->after.word[SHM_INCARNATION]) !=
+             tl_load_relaxed(&sheet->before.word[SHM_INCARNATION]))
         retire(at);
 }
 
@@ -403,7 +404,7 @@ static uint64_t earliest_deadline(uint32_t cell)
         const struct shm_body *body = &world.map.bodies[shm_node(head)];
         unsigned scopes = tl_load_relaxed(&body->info) & 15;
         for (unsigned j = 0; j < scopes && shm_status(head) == SHM_HELD; j++)
-            if (tl_handle_cell(tl_load_relaxed(&body->scope[j])) == cell)
+            if (tl_handle_cell(tl_load_relaxed(j < 2 ? &body->scope[j] : &body->more_scopes[j - 2])) == cell)
                 earliest = tl_min(earliest, tl_load_relaxed(&body->deadline));
     }
     return earliest;
@@ -413,14 +414,14 @@ static void check_balance(unsigned at, const struct tl_view *view)
 {
     const struct place *place = &now.place[at];
     for (unsigned u = 0; u < TLSHM_UNITS; u++) {
-        if (view->balance.held[u] != place->held[u])
-            fault("scope %u holds %lld of unit %u, not %lld", at, (long long)view->balance.held[u], u,
+        if (tl_view_held(view, u) != place->held[u])
+            fault("scope %u holds %lld of unit %u, not %lld", at, (long long)tl_view_held(view, u), u,
                   (long long)place->held[u]);
-        if (view->balance.used[u] != place->used[u])
-            fault("scope %u has used %lld of unit %u, not %lld", at, (long long)view->balance.used[u], u,
+        if (tl_view_used(view, u) != place->used[u])
+            fault("scope %u has used %lld of unit %u, not %lld", at, (long long)tl_view_used(view, u), u,
                   (long long)place->used[u]);
     }
-    if (view->balance.due > earliest_deadline(world.map.tier_cells + at))
+    if (tl_view_due(view) > earliest_deadline(world.map.tier_cells + at))
         fault("scope %u: due is later than the deadline of a hold", at);
 }
 
@@ -433,8 +434,7 @@ static struct answers answered[CELLS];
 
 static bool is_news(unsigned at, const struct tl_view *view)
 {
-    struct answers is = {world_now(),           view->head, view->tail.time,
-                         view->balance.used[0], now.rings,  now.place[at].news};
+    struct answers is = {world_now(), view->head, view->time, tl_view_used(view, 0), now.rings, now.place[at].news};
     if (memcmp(&is, &answered[at], sizeof is) == 0)
         return false;
     answered[at] = is;
@@ -518,8 +518,8 @@ void ledger_check_empty(void)
         struct tl_view view;
         if (tl_txn_snapshot(&hand, world.map.tier_cells + at, &view) < 0)
             fault("scope %u: its sheet leads nowhere", at);
-        for (unsigned i = 0; !fault_text[0] && i < view.tail.windows; i++)
-            if (tl_shape_kind(view.window[i].shape) == TLSHM_WINDOW_ROLLING &&
+        for (unsigned i = 0; !fault_text[0] && i < view.windows; i++)
+            if (tl_shape_kind(tl_view_shape(&view, i)) == TLSHM_WINDOW_ROLLING &&
                 tl_history_used(&world.map, world.map.tier_cells + at, &view, i, world_now()) != 0)
                 fault("scope %u window %u never rolls out", at, i);
     }
@@ -534,8 +534,11 @@ struct ledger_moment ledger_moment(void)
 
 static bool was_so(unsigned at, unsigned version, const struct tl_view *view)
 {
-    return memcmp(version_log[version].held[at], view->balance.held, sizeof view->balance.held) == 0 &&
-           memcmp(version_log[version].used[at], view->balance.used, sizeof view->balance.used) == 0;
+    bool same = true;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        same &= tl_view_held(view, u) == (uint64_t)version_log[version].held[at][u] &&
+                tl_view_used(view, u) == (uint64_t)version_log[version].used[at][u];
+    return same;
 }
 
 void ledger_check_read(unsigned at, const struct tl_view *view, const struct ledger_moment *since)
@@ -550,8 +553,8 @@ void ledger_check_used(unsigned at, const struct tl_view *view, const uint64_t *
                        const struct ledger_moment *since)
 {
     close_charges();
-    for (unsigned i = 0; i < view->tail.windows; i++) {
-        uint64_t shape = view->window[i].shape;
+    for (unsigned i = 0; i < view->windows; i++) {
+        uint64_t shape = tl_view_shape(view, i);
         if (used[i] < least(at, i, shape, world_now(), since->charges))
             fault("a reader of scope %u misses use in window %u", at, i);
         if (used[i] > most(at, i, shape, time))

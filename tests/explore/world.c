@@ -32,10 +32,20 @@ static void mark_all(void)
     }
 }
 
+static struct tl_thread kept_thread[SEATS];
+
+/* Views lead into the segment or nowhere: no operation is in the making. */
+static void copy_thread(struct tl_thread *to, const struct tl_thread *from)
+{
+    memcpy((void *)to, (const void *)from, sizeof *to);
+}
+
 void world_keep(void)
 {
     mark_all();
     memcpy(kept, memory, world.map.bytes);
+    for (unsigned seat = 0; seat < SEATS; seat++)
+        copy_thread(&kept_thread[seat], &world.thread[seat]);
     kept_late = tl_load_relaxed(&world.late_clock);
 }
 
@@ -47,7 +57,10 @@ static void set_clock(struct tl_clock *clock)
     clock->slept = &header->slept;
 }
 
-/* A thread that has just taken its seat: it remembers nothing. */
+/*
+ * A thread that has just taken its seat remembers nothing; in a warm world it goes on with what it knew when the world was
+ * kept.
+ */
 static void reset_thread(unsigned seat)
 {
     struct tl_thread *thread = &world.thread[seat];
@@ -55,6 +68,7 @@ static void reset_thread(unsigned seat)
     thread->hand.map = &world.map;
     thread->hand.seat = &world.map.seats[seat];
     thread->hand.seat_index = seat;
+    thread->hand.owner = tl_body_owner(0, tl_load_relaxed(&world.map.seats[seat].epoch), seat);
     thread->record_end = world.map.reservations;
     set_clock(&thread->hand.clock);
 }
@@ -67,7 +81,10 @@ void world_restore(void)
     tl_store_relaxed(&world.late_clock, kept_late);
     memset(world.dead, 0, sizeof world.dead);
     for (unsigned seat = 0; seat < SEATS; seat++)
-        reset_thread(seat);
+        if (world.warm)
+            copy_thread(&world.thread[seat], &kept_thread[seat]);
+        else
+            reset_thread(seat);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- clock */
@@ -158,6 +175,7 @@ void world_open(const tlshm_limit *limits, unsigned count)
     const char *what = "";
     MUST(tl_layout_geometry(&geometry, &what) == 0, "geometry: %s", what);
     MUST(tl_layout_place(&world.map, &geometry, memory) <= BYTES, "the segment is too large");
+    world.warm = false;
     memset(memory, 0, BYTES);
     tl_layout_fill(&world.map, 1);
     for (unsigned seat = 0; seat < SEATS; seat++) {
@@ -204,6 +222,12 @@ long world_policy_at(const volatile void *address)
     size_t offset;
     long cell = entry_at(address, world.map.cells, sizeof *world.map.cells, world.map.cell_count, &offset);
     return cell >= 0 && offset == offsetof(struct shm_cell, policy) ? cell : -1;
+}
+
+bool world_private(const volatile void *address)
+{
+    const volatile unsigned char *byte = address;
+    return (byte < memory || byte >= memory + world.map.bytes) && address != &world.late_clock;
 }
 
 bool world_untouched(const volatile void *address)

@@ -25,6 +25,7 @@ struct world {
     uint64_t handle[SCOPES];
     uint32_t cell[SCOPES];
     tl_word late_clock; /* one tick behind */
+    bool warm;          /* threads begin with what they knew when the world was kept */
     tlshm_id hold;      /* made by a scene's preparation */
     bool dead[FIBRES];  /* in the schedule that runs */
 };
@@ -53,6 +54,9 @@ void world_shapes(const tlshm_limit *limits, unsigned count, uint64_t *shape, ui
 
 /* The node (sheet or body) that an address lies in, or NULL; `ref`: it is the node's first word. */
 const volatile void *world_node(const volatile void *address, bool *ref);
+
+/* Not in the segment. */
+bool world_private(const volatile void *address);
 
 /* A word that no scene writes: reading it is no step. */
 bool world_untouched(const volatile void *address);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* ask.h - a request to reserve, whose arguments were checked and whose keys were resolved, and why it is refused. */
+#ifndef TL_ASK_H
+#define TL_ASK_H
+
+#include <tlshm.h>
+
+#include "base.h"
+
+struct tl_ask {
+    unsigned scopes;
+    uint64_t scope[TLSHM_SCOPES_MAX]; /* handles, in the caller's order */
+    uint64_t need[TLSHM_UNITS];       /* requests at least 1, concurrency 1 */
+    uint64_t ttl_ns;
+    unsigned flags;
+    uint64_t tag;
+    const void *key; /* idempotency key, or NULL */
+    size_t key_len;
+    uint64_t fingerprint; /* of scopes and amounts: what a repeat of the key must match */
+};
+
+/* Why a request is refused, without the details. */
+struct tl_no {
+    bool detailed; /* set by the caller: the details will be asked for, see explain.h */
+    enum tlshm_reason reason;
+    unsigned cell;  /* index into txn.cell and thread->limits; UINT_MAX when no scope is meant */
+    unsigned limit; /* index into its limits; UINT_MAX when no limit is meant */
+};
+
+#endif

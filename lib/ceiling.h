@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ceiling.h - how far held + used of a scope may rise, by unit: all its limits in one number each, remembered by a thread.
+ *
+ * A limit admits while (used - B) + held + need <= cap, where B is `used` at the start of the oldest bucket inside its
+ * window. B stays the same until the next edge of the sheet's windows. So held + used + need <= cap + B decides, with the
+ * least cap + B of a unit's limits, for as long as the policy words, the windows (by their stamp, view.h) and the edge
+ * stand.
+ */
+#ifndef TL_CEILING_H
+#define TL_CEILING_H
+
+#include "limits.h"
+
+#define TL_CEILINGS 64 /* a power of two */
+
+struct tl_ceiling {
+    uint32_t of;    /* cell + 1; 0: nobody's */
+    unsigned words; /* 0: nothing is known yet */
+    uint64_t stamp;
+    const tl_word *word[4]; /* the policy words that its limits come from ... */
+    uint64_t seen[4];       /* ... as they were */
+    uint64_t most[TLSHM_UNITS];
+    uint64_t cap[TLSHM_UNITS]; /* the least of a unit: what is above it never fits */
+};
+
+/* Is it that of the cell, whose windows have this stamp and edge? */
+TL_INLINE bool tl_ceiling_stands(const struct tl_ceiling *c, uint32_t cell, uint64_t stamp, uint64_t edge, uint64_t now)
+{
+    bool same = c->of == cell + 1 && c->words && c->stamp == stamp && now < edge;
+    for (unsigned i = 0; same && i < c->words; i++)
+        same = tl_load(c->word[i]) == c->seen[i];
+    return same;
+}
+
+TL_INLINE const struct tl_ceiling *tl_ceiling_of(const struct tl_ceiling *all, uint32_t cell)
+{
+    return &all[cell % TL_CEILINGS];
+}
+
+/* Units that are not asked for are not looked at. */
+TL_INLINE bool tl_ceiling_fits_unit(const struct tl_ceiling *c, uint64_t taken, const uint64_t *need, unsigned unit)
+{
+    return need[unit] == 0 || taken + need[unit] <= c->most[unit];
+}
+
+/* Do all limits admit `need`, which asks for units of a balance's first line only? `balance` is that line. */
+TL_INLINE bool tl_ceiling_fits(const struct tl_ceiling *c, const tl_word *balance, const uint64_t *need)
+{
+    bool fits = tl_ceiling_fits_unit(c, tl_peek(&balance[0]) + tl_peek(&balance[4]), need, TLSHM_TOKENS);
+    fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[1]) + tl_peek(&balance[5]), need, TLSHM_COST);
+    fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[6]), need, TLSHM_REQUESTS);
+    return fits & tl_ceiling_fits_unit(c, tl_peek(&balance[2]), need, TLSHM_CONCURRENCY);
+}
+
+/* Is it more than a limit itself? */
+TL_INLINE bool tl_ceiling_never(const struct tl_ceiling *c, const uint64_t *need)
+{
+    bool never = false;
+    for (unsigned unit = 0; unit < TLSHM_UNITS; unit++)
+        never |= need[unit] > c->cap[unit];
+    return never;
+}
+
+/*
+ * Remembers the ceiling of a cell that `view` was found in and `memo` holds the limits of, read just before. The first
+ * time only that the cell was met: who never comes back pays nothing.
+ */
+void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, uint32_t cell, const struct tl_view *view,
+                     const struct tl_limits_memo *memo, uint64_t now);
+
+#endif
