@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* keys.c - the process-local cache of resolved keys. */
-#ifndef TL_URCU_CALLS /* sanitizer builds call into liburcu: its inlined readers are less aligned than their type says */
-#define _LGPL_SOURCE
-#define URCU_INLINE_SMALL_FUNCTIONS
-#endif
-#include <urcu/urcu-bp.h>
+#include "rcu.h"
 
 #include <urcu/rculfhash.h>
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "keys.h"
@@ -27,14 +22,9 @@ struct wanted {
     size_t len;
 };
 
-/* liburcu's own table of reader threads must follow a fork. */
-__attribute__((constructor)) static void follow_forks(void)
-{
-    pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, urcu_bp_after_fork_child);
-}
-
 int tl_keys_init(struct tl_keys *keys)
 {
+    tl_rcu_start();
     keys->table = cds_lfht_new_flavor(BUCKETS, BUCKETS, BUCKETS, 0, &urcu_bp_flavor, NULL);
     return keys->table ? 0 : -TLSHM_ENOMEM;
 }
