@@ -59,7 +59,7 @@ use_shared()
 use_static()
 {
     local -a options
-    read -ra options <<<"$(flags --cflags) $(pkg-config --libs --static liburcu-bp liburcu-cds)"
+    read -ra options <<<"$(flags --cflags) $(pkg-config --libs --static liburcu-bp liburcu-cds jansson libpcre2-8 zlib)"
     "${compiler[@]}" "$place/user.c" "${options[0]}" "$(folder)/libtlshm.a" "${options[@]}" -pthread -o "$place/static" &&
         "$place/static"
 }
