@@ -42,6 +42,22 @@ enum option_id {
     OPT_MODE,
     OPT_GROUP,
     OPT_VIRTUAL_CLOCK,
+    /* price */
+    OPT_PRICES,
+    OPT_IN,
+    OPT_CACHED,
+    OPT_CACHE_WRITE,
+    OPT_CACHE_WRITE_1H,
+    OPT_OUT,
+    OPT_REASONING,
+    OPT_AUDIO_IN,
+    OPT_AUDIO_OUT,
+    OPT_SEARCHES,
+    OPT_PROVIDER,
+    OPT_AT,
+    OPT_BATCH,
+    OPT_PRIORITY,
+    OPT_FLEX,
     OPT_COUNT
 };
 
@@ -62,6 +78,7 @@ command_function run_limit_set, run_limit_unset, run_limit_clear, run_limit_list
 command_function run_tier_set, run_tier_unset, run_tier_add, run_tier_drop, run_tier_list, run_tier_assign;
 command_function run_default_set, run_default_unset, run_default_list, run_level_add, run_level_list;
 command_function run_reserve, run_settle, run_refund, run_extend, run_remaining, run_usage, run_reservation;
+command_function run_price, run_prices;
 
 /* The name from --segment or $TLSHM_SEGMENT; NULL after having complained. */
 const char *cli_segment(struct cli *cli);

@@ -57,6 +57,35 @@ static const struct option_row create_options[] = {
     OPTION_ROWS_END,
 };
 
+#define PRICES_ROW                                                                                                     \
+    {                                                                                                                  \
+        OPT_PRICES, "prices", 0, "FILE", "the price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"             \
+    }
+
+static const struct option_row prices_options[] = {
+    PRICES_ROW,
+    OPTION_ROWS_END,
+};
+
+static const struct option_row price_options[] = {
+    PRICES_ROW,
+    {OPT_IN, "in", 0, "N", "input tokens, all of them, such as 1500 or 10k"},
+    {OPT_CACHED, "cached", 0, "N", "of these, read from the provider's cache"},
+    {OPT_CACHE_WRITE, "cache-write", 0, "N", "of these, written to it"},
+    {OPT_CACHE_WRITE_1H, "cache-write-1h", 0, "N", "of these, written to it for an hour"},
+    {OPT_AUDIO_IN, "audio-in", 0, "N", "of these, audio"},
+    {OPT_OUT, "out", 0, "N", "output tokens, all of them"},
+    {OPT_REASONING, "reasoning", 0, "N", "of these, reasoning"},
+    {OPT_AUDIO_OUT, "audio-out", 0, "N", "of these, audio"},
+    {OPT_SEARCHES, "searches", 0, "N", "web searches that the provider ran"},
+    {OPT_PROVIDER, "provider", 0, "NAME", "who serves the model; else as its name tells"},
+    {OPT_AT, "at", 0, "DATE", "2026-03-13 or 2026-03-13T16:30:00Z; now if not given"},
+    {OPT_BATCH, "batch", 0, NULL, "prices of batches"},
+    {OPT_PRIORITY, "priority", 0, NULL, "prices of the priority service"},
+    {OPT_FLEX, "flex", 0, NULL, "prices of the flex service"},
+    OPTION_ROWS_END,
+};
+
 static const struct command_row commands[] = {
     {"create", "", "make a segment and print its path", create_options, 0, 0, run_create},
     {"destroy", "", "unlink a segment; running workers keep theirs", NULL, 0, 0, run_destroy},
@@ -87,6 +116,8 @@ static const struct command_row commands[] = {
     {"remaining", "SCOPE UNIT", "print what could still be reserved", NULL, 2, 2, run_remaining},
     {"usage", "SCOPE", "show what a scope has used and holds", NULL, 1, 1, run_usage},
     {"reservation", "ID", "show a reservation", NULL, 1, 1, run_reservation},
+    {"price", "MODEL", "print what a call costs, in dollars", price_options, 1, 1, run_price},
+    {"prices", "", "check a price table and show what is in it", prices_options, 0, 0, run_prices},
     {"reap", "", "one pass: expire overdue holds, free dead seats", NULL, 0, 0, run_reap},
     {"clock get", "", "show the segment's clock", NULL, 0, 0, run_clock_get},
     {"clock set", "BOOT_NS WALL_NS", "move a virtual clock", NULL, 2, 2, run_clock_set},
