@@ -72,12 +72,12 @@ static void pin(unsigned index)
     sched_setaffinity(0, sizeof one, &one);
 }
 
-static void worker(struct crew *crew, unsigned index, crew_work work, void *context)
+static void worker(struct crew *crew, unsigned index)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     handle_signals(SIG_IGN); /* a terminal's Ctrl-C reaches everybody: the foreman ends the workers */
     pin(index);
-    _exit(work(crew, index, context));
+    _exit(crew->work(crew, index, crew->context));
 }
 
 static int board_open(struct crew *crew, unsigned count)
@@ -106,20 +106,29 @@ static int wait_ready(struct crew *crew)
     return 0;
 }
 
+static int start_one(struct crew *crew, unsigned index)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        worker(crew, index);
+    if (pid < 0) {
+        perror("cannot start a worker");
+        return -1;
+    }
+    crew->pid[index] = pid;
+    return 0;
+}
+
 int crew_start(struct crew *crew, unsigned count, crew_work work, void *context)
 {
     if (count > CREW_MAX || board_open(crew, count) != 0)
         return -1;
+    crew->work = work;
+    crew->context = context;
     fflush(NULL);
-    while (crew->count < count) {
-        pid_t pid = fork();
-        if (pid == 0)
-            worker(crew, crew->count, work, context);
-        if (pid < 0) {
-            perror("cannot start a worker");
+    for (; crew->count < count; crew->count++) {
+        if (start_one(crew, crew->count) != 0)
             return -1;
-        }
-        crew->pid[crew->count++] = pid;
     }
     return wait_ready(crew);
 }
@@ -206,6 +215,22 @@ void crew_go_on(struct crew *crew, unsigned index)
     atomic_store(&crew->board->member[index].rest, 0);
 }
 
+static void end_one(struct crew *crew, unsigned index)
+{
+    kill(crew->pid[index], SIGKILL);
+    while (waitpid(crew->pid[index], NULL, 0) < 0 && errno == EINTR)
+        continue;
+    crew->pid[index] = 0;
+}
+
+int crew_replace(struct crew *crew, unsigned index)
+{
+    if (reap(crew, index) != 0)
+        return -1;
+    end_one(crew, index);
+    return start_one(crew, index);
+}
+
 static int all_ended(struct crew *crew)
 {
     int ended = 1;
@@ -216,6 +241,16 @@ static int all_ended(struct crew *crew)
         ended &= one;
     }
     return ended;
+}
+
+int crew_wait(struct crew *crew)
+{
+    int ended;
+    while ((ended = all_ended(crew)) == 0) {
+        if (crew_nap(POLL_NS) != 0)
+            return -1;
+    }
+    return ended > 0 ? 0 : -1;
 }
 
 int crew_finish(struct crew *crew)
@@ -237,12 +272,8 @@ int crew_finish(struct crew *crew)
 void crew_close(struct crew *crew)
 {
     for (unsigned i = 0; i < crew->count; i++) {
-        if (crew->pid[i] == 0)
-            continue;
-        kill(crew->pid[i], SIGKILL);
-        while (waitpid(crew->pid[i], NULL, 0) < 0 && errno == EINTR)
-            continue;
-        crew->pid[i] = 0;
+        if (crew->pid[i] != 0)
+            end_one(crew, i);
     }
     if (crew->board)
         munmap(crew->board, crew->bytes);

@@ -32,15 +32,19 @@ struct crew_board {
     struct crew_member member[];
 };
 
+struct crew;
+
+/* The work of process `index`. Returns its exit status. */
+typedef int (*crew_work)(struct crew *crew, unsigned index, void *context);
+
 struct crew {
     unsigned count;
     size_t bytes;
     struct crew_board *board;
+    crew_work work;
+    void *context;
     pid_t pid[CREW_MAX]; /* 0: not running */
 };
-
-/* The work of process `index`. Returns its exit status. */
-typedef int (*crew_work)(struct crew *crew, unsigned index, void *context);
 
 /* From here on the three signals end waits instead of the program. */
 void crew_catch_signals(void);
@@ -71,6 +75,12 @@ void crew_resume(struct crew *crew, unsigned index);
 /* Asks a worker to make no calls (it answers through `resting`), until it is asked to go on. 0, or -1 as above. */
 int crew_rest(struct crew *crew, unsigned index);
 void crew_go_on(struct crew *crew, unsigned index);
+
+/* Kills a worker wherever it is, and starts another one in its place. 0, or -1 after a message. */
+int crew_replace(struct crew *crew, unsigned index);
+
+/* Waits, however long it takes, until all workers have ended by themselves. 0, or -1 after a message or a signal. */
+int crew_wait(struct crew *crew);
 
 /* The last phase: 0 when all workers ended well within a time-out. Ends them in any case. The board stays. */
 int crew_finish(struct crew *crew);

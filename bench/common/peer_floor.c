@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peer_floor.c - the least that any lock-free pair costs: a compare-and-swap on the line of each scope and of the
- * reservation, once to reserve and once to settle. It decides nothing and keeps no record: a floor, not a limiter.
+ * peer_floor.c - the least that any lock-free call costs: a compare-and-swap on the line of each scope and of the
+ * reservation. It decides nothing and keeps no record: a floor, not a limiter.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -13,10 +13,11 @@ struct floor_line {
 };
 
 static struct {
-    struct floor_line *line;
+    struct floor_line *line; /* by slot, then one for each process */
     size_t bytes;
     unsigned count;
-    struct floor_line *touched[PLAN_SCOPES_MAX + 1]; /* this worker's scopes, then its reservation */
+    struct floor_line *touched[PLAN_SCOPES_MAX + 1]; /* the call's scopes, then this worker's reservation */
+    struct floor_line *own;
 } f;
 
 static int floor_setup(const struct plan *plan)
@@ -28,40 +29,51 @@ static int floor_setup(const struct plan *plan)
 
 static int floor_join(const struct plan *plan, unsigned process)
 {
-    f.count = plan->scopes + 1;
-    for (unsigned i = 0; i < plan->scopes; i++)
-        f.touched[i] = &f.line[plan_slot(plan, process, i)];
-    f.touched[plan->scopes] = &f.line[plan_slots(plan) + process];
+    f.own = &f.line[plan_slots(plan) + process];
     return 0;
 }
 
-static void floor_step(void)
+static void floor_leave(void)
+{
+}
+
+static void floor_choose(const struct plan_call *call)
+{
+    for (unsigned i = 0; i < call->count; i++)
+        f.touched[i] = &f.line[call->slot[i]];
+    f.touched[call->count] = f.own;
+    f.count = call->count + 1;
+}
+
+static int floor_call(void)
 {
     for (unsigned i = 0; i < f.count; i++) {
         uint64_t word = atomic_load_explicit(&f.touched[i]->word, memory_order_relaxed);
         while (!atomic_compare_exchange_strong(&f.touched[i]->word, &word, word + 1))
             continue;
     }
+    return 0;
 }
 
 static int floor_pair(void)
 {
-    floor_step();
-    floor_step();
+    floor_call();
+    return floor_call();
+}
+
+static int floor_stream(void)
+{
+    for (unsigned i = 0; i < 2 + PLAN_EXTENDS; i++)
+        floor_call();
     return 0;
 }
 
-static int floor_audit(const struct plan *plan, const uint64_t *pairs)
+static int floor_audit(const struct plan *plan, const struct plan_book *books)
 {
-    for (unsigned process = 0; process < plan->processes; process++) {
-        for (unsigned i = 0; i < plan->scopes; i++) {
-            uint64_t found = atomic_load(&f.line[plan_slot(plan, process, i)].word);
-            uint64_t wanted = 2 * plan_expected(plan, process, i, pairs);
-            char key[32];
-            plan_key(plan, process, i, key);
-            if (found != wanted)
-                return peer_audit_failed("floor", key, "count", found, wanted);
-        }
+    for (unsigned slot = 0; slot < plan_slots(plan); slot++) {
+        uint64_t found = atomic_load(&f.line[slot].word);
+        if (found != books[slot].calls && !books[slot].loose)
+            return peer_audit_failed("floor", plan, slot, "count", found, books[slot].calls);
     }
     return 0;
 }
@@ -73,5 +85,14 @@ static void floor_teardown(void)
 }
 
 const struct peer peer_floor = {
-    "floor", "handle", floor_setup, floor_join, floor_pair, floor_audit, floor_teardown,
+    .name = "floor",
+    .keys = "handle",
+    .setup = floor_setup,
+    .join = floor_join,
+    .leave = floor_leave,
+    .choose = floor_choose,
+    .act =
+        {[ACT_PAIR] = floor_pair, [ACT_RESERVE] = floor_call, [ACT_SETTLE] = floor_call, [ACT_STREAM] = floor_stream},
+    .audit = floor_audit,
+    .teardown = floor_teardown,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peer_mutex.c - the plain way: one robust process-shared mutex over all budgets and reservations in shared memory.
+ * peer_mutex.c - the plain ways: budgets and reservations in shared memory, behind one robust process-shared mutex, or
+ * behind one for each budget, taken in the order of the slots.
  *
  * The same units, windows and limits as the other peers, and a ring of as many reservation records. What it leaves
  * out is to its advantage: look-up of keys, expiry, idempotency keys, pause, refusal details. After the death of
@@ -8,6 +9,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,9 +17,11 @@
 #include "peer.h"
 
 #define SLICES 60
+#define LINE 64
 #define BUCKET_NEVER_ENDS UINT64_MAX
 
-enum { RECORD_FREE, RECORD_HELD, RECORD_SETTLED };
+/* TAKEN: somebody is filling it; with one mutex nobody sees that. */
+enum { RECORD_FREE, RECORD_TAKEN, RECORD_HELD, RECORD_SETTLED };
 
 struct mutex_limit {
     uint32_t unit;
@@ -29,34 +33,42 @@ struct mutex_limit {
     uint64_t ring[SLICES];
 };
 
+/* Begins on a line of its own; where each budget has a mutex, that one comes first and shares the line. */
 struct mutex_budget {
-    _Alignas(64) uint64_t held[PLAN_UNITS];
+    uint64_t held[PLAN_UNITS];
     uint64_t used[PLAN_UNITS];
     uint32_t limit_count;
-    struct mutex_limit limit[PLAN_UNITS];
+    struct mutex_limit limit[];
 };
 
+#define RECORD_UNITS 2 /* whose amounts differ: tokens and cost */
+
 struct mutex_record {
-    _Alignas(64) uint32_t state;
+    _Alignas(LINE) _Atomic uint32_t state;
     uint32_t generation;
     uint64_t deadline_ns;
-    uint64_t estimate[PLAN_UNITS];
-    uint16_t scope_count;
-    uint16_t scope[PLAN_SCOPES_MAX];
+    uint64_t estimate[RECORD_UNITS];
+    uint32_t slot_count;
+    uint32_t slot[PLAN_SCOPES_MAX];
 };
 
 struct mutex_segment {
-    pthread_mutex_t mutex;
-    _Alignas(64) uint64_t next; /* record to try first */
+    pthread_mutex_t mutex;                /* used where there is but one */
+    _Alignas(LINE) _Atomic uint64_t next; /* record to try first */
     struct mutex_record record[PLAN_RESERVATIONS];
-    struct mutex_budget budget[];
+    _Alignas(LINE) unsigned char budgets[];
 };
 
 static struct {
     struct mutex_segment *segment;
     size_t bytes;
+    size_t stride; /* of budgets */
+    size_t lead;   /* before each: a mutex, or nothing */
+    int each;
     unsigned count;
-    uint16_t scope[PLAN_SCOPES_MAX];
+    uint32_t slot[PLAN_SCOPES_MAX]; /* of the call, in ascending order */
+    struct plan_call call;
+    uint64_t id; /* of the last reserve */
 } m;
 
 static uint64_t coarse_ns(void)
@@ -66,11 +78,41 @@ static uint64_t coarse_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void lock(struct mutex_segment *s)
+static struct mutex_budget *budget_at(uint32_t slot)
 {
-    if (pthread_mutex_lock(&s->mutex) == EOWNERDEAD)
-        pthread_mutex_consistent(&s->mutex);
+    return (struct mutex_budget *)(void *)(m.segment->budgets + slot * m.stride + m.lead);
 }
+
+static pthread_mutex_t *mutex_at(uint32_t slot)
+{
+    return (pthread_mutex_t *)(void *)(m.segment->budgets + slot * m.stride);
+}
+
+/* -------------------------------------------------------------------------------------------------------- locks */
+
+static void lock(pthread_mutex_t *mutex)
+{
+    if (pthread_mutex_lock(mutex) == EOWNERDEAD)
+        pthread_mutex_consistent(mutex);
+}
+
+static void lock_slots(const uint32_t *slot, unsigned count)
+{
+    if (!m.each)
+        lock(&m.segment->mutex);
+    for (unsigned i = 0; m.each && i < count; i++)
+        lock(mutex_at(slot[i]));
+}
+
+static void unlock_slots(const uint32_t *slot, unsigned count)
+{
+    if (!m.each)
+        pthread_mutex_unlock(&m.segment->mutex);
+    for (unsigned i = count; m.each && i > 0; i--)
+        pthread_mutex_unlock(mutex_at(slot[i - 1]));
+}
+
+/* ------------------------------------------------------------------------------------------------------ budgets */
 
 /* Empties the buckets that have left the window. */
 static void limit_roll(struct mutex_limit *l, uint64_t now_ns)
@@ -85,13 +127,22 @@ static void limit_roll(struct mutex_limit *l, uint64_t now_ns)
         l->ends_ns = now_ns + l->slice_ns;
 }
 
-static int budget_fits(struct mutex_budget *b, const uint64_t *estimate, uint64_t now_ns)
+static int budget_fits(struct mutex_budget *b, const uint64_t *amount, uint64_t now_ns)
 {
     for (unsigned i = 0; i < b->limit_count; i++) {
         struct mutex_limit *l = &b->limit[i];
         if (now_ns >= l->ends_ns)
             limit_roll(l, now_ns);
-        if (l->sum + b->held[l->unit] + estimate[l->unit] > l->cap)
+        if (l->sum + b->held[l->unit] + amount[l->unit] > l->cap)
+            return 0;
+    }
+    return 1;
+}
+
+static int all_fit(const uint32_t *slot, unsigned count, const uint64_t *amount, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!budget_fits(budget_at(slot[i]), amount, now_ns))
             return 0;
     }
     return 1;
@@ -103,7 +154,7 @@ static void budget_charge(struct mutex_budget *b, const uint64_t *amount, unsign
         b->used[u] += amount[u];
     for (unsigned i = 0; i < b->limit_count; i++) {
         struct mutex_limit *l = &b->limit[i];
-        if (l->unit < from || l->unit >= to || l->ends_ns == BUCKET_NEVER_ENDS)
+        if (l->unit < from || l->unit >= to)
             continue;
         if (now_ns >= l->ends_ns)
             limit_roll(l, now_ns);
@@ -113,92 +164,210 @@ static void budget_charge(struct mutex_budget *b, const uint64_t *amount, unsign
 }
 
 /* Tokens, cost and concurrency are held; a request is used at admission. */
-static void budget_hold(struct mutex_budget *b, const uint64_t *estimate, uint64_t now_ns)
+static void budget_hold(struct mutex_budget *b, const uint64_t *amount, uint64_t now_ns)
 {
-    b->held[TLSHM_TOKENS] += estimate[TLSHM_TOKENS];
-    b->held[TLSHM_COST] += estimate[TLSHM_COST];
-    b->held[TLSHM_CONCURRENCY] += estimate[TLSHM_CONCURRENCY];
-    budget_charge(b, estimate, TLSHM_REQUESTS, TLSHM_REQUESTS + 1, now_ns);
+    b->held[TLSHM_TOKENS] += amount[TLSHM_TOKENS];
+    b->held[TLSHM_COST] += amount[TLSHM_COST];
+    b->held[TLSHM_CONCURRENCY] += amount[TLSHM_CONCURRENCY];
+    budget_charge(b, amount, TLSHM_REQUESTS, TLSHM_REQUESTS + 1, now_ns);
 }
 
 static void budget_settle(struct mutex_budget *b, const uint64_t *estimate, const uint64_t *actual, uint64_t now_ns)
 {
     b->held[TLSHM_TOKENS] -= estimate[TLSHM_TOKENS];
     b->held[TLSHM_COST] -= estimate[TLSHM_COST];
-    b->held[TLSHM_CONCURRENCY] -= estimate[TLSHM_CONCURRENCY];
+    b->held[TLSHM_CONCURRENCY]--;
     budget_charge(b, actual, TLSHM_TOKENS, TLSHM_COST + 1, now_ns);
 }
 
-static struct mutex_record *record_take(struct mutex_segment *s)
+/* ------------------------------------------------------------------------------------------------------ records */
+
+static struct mutex_record *record_take_alone(struct mutex_segment *s)
+{
+    uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+    for (unsigned tries = 0; tries < PLAN_RESERVATIONS; tries++) {
+        struct mutex_record *r = &s->record[next++ % PLAN_RESERVATIONS];
+        if (atomic_load_explicit(&r->state, memory_order_relaxed) == RECORD_HELD)
+            continue;
+        atomic_store_explicit(&s->next, next, memory_order_relaxed);
+        return r;
+    }
+    return NULL;
+}
+
+/* Owners of other budgets take records at the same time. */
+static struct mutex_record *record_take_shared(struct mutex_segment *s)
 {
     for (unsigned tries = 0; tries < PLAN_RESERVATIONS; tries++) {
-        struct mutex_record *r = &s->record[s->next++ % PLAN_RESERVATIONS];
-        if (r->state != RECORD_HELD)
+        uint64_t next = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        struct mutex_record *r = &s->record[next % PLAN_RESERVATIONS];
+        uint32_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
+        if (state != RECORD_HELD && state != RECORD_TAKEN &&
+            atomic_compare_exchange_strong(&r->state, &state, RECORD_TAKEN))
             return r;
     }
     return NULL;
 }
 
-static uint64_t record_fill(struct mutex_segment *s, struct mutex_record *r, const uint64_t *estimate, uint64_t now_ns)
+static uint64_t record_fill(struct mutex_segment *s, struct mutex_record *r, uint64_t now_ns)
 {
-    r->state = RECORD_HELD;
     r->generation++;
     r->deadline_ns = now_ns + TLSHM_TTL_DEFAULT_NS;
-    memcpy(r->estimate, estimate, sizeof r->estimate);
-    r->scope_count = (uint16_t)m.count;
-    memcpy(r->scope, m.scope, sizeof r->scope);
+    memcpy(r->estimate, m.call.estimate, sizeof r->estimate); /* the first two */
+    r->slot_count = m.count;
+    memcpy(r->slot, m.slot, sizeof r->slot);
+    atomic_store_explicit(&r->state, RECORD_HELD, memory_order_release);
     return (uint64_t)r->generation << 32 | (uint64_t)(r - s->record);
 }
 
-static uint64_t reserve_locked(struct mutex_segment *s, const uint64_t *estimate, uint64_t now_ns)
+static int record_is(struct mutex_record *r, uint64_t id)
 {
-    for (unsigned i = 0; i < m.count; i++) {
-        if (!budget_fits(&s->budget[m.scope[i]], estimate, now_ns))
-            return 0;
-    }
-    struct mutex_record *r = record_take(s);
+    return r->generation == id >> 32 && atomic_load_explicit(&r->state, memory_order_acquire) == RECORD_HELD;
+}
+
+/* -------------------------------------------------------------------------------------------------------- calls */
+
+static uint64_t reserve_locked(struct mutex_segment *s, uint64_t now_ns)
+{
+    if (!all_fit(m.slot, m.count, m.call.estimate, now_ns))
+        return 0;
+    struct mutex_record *r = m.each ? record_take_shared(s) : record_take_alone(s);
     if (!r)
         return 0;
     for (unsigned i = 0; i < m.count; i++)
-        budget_hold(&s->budget[m.scope[i]], estimate, now_ns);
-    return record_fill(s, r, estimate, now_ns);
+        budget_hold(budget_at(m.slot[i]), m.call.estimate, now_ns);
+    return record_fill(s, r, now_ns);
 }
 
-/* An id, or 0 for a refusal. */
-static __attribute__((noinline)) uint64_t mutex_reserve(const uint64_t *estimate)
+static __attribute__((noinline)) int mutex_reserve(void)
 {
     uint64_t now_ns = coarse_ns();
-    lock(m.segment);
-    uint64_t id = reserve_locked(m.segment, estimate, now_ns);
-    pthread_mutex_unlock(&m.segment->mutex);
-    return id;
+    lock_slots(m.slot, m.count);
+    m.id = reserve_locked(m.segment, now_ns);
+    unlock_slots(m.slot, m.count);
+    return m.id == 0;
 }
 
-static int settle_locked(struct mutex_segment *s, uint64_t id, const uint64_t *actual, uint64_t now_ns)
+static int settle_locked(struct mutex_record *r, uint64_t id, const uint64_t *actual, uint64_t now_ns)
 {
-    struct mutex_record *r = &s->record[id % PLAN_RESERVATIONS];
-    if (r->generation != id >> 32 || r->state != RECORD_HELD)
+    if (!record_is(r, id))
         return -1;
-    for (unsigned i = 0; i < r->scope_count; i++)
-        budget_settle(&s->budget[r->scope[i]], r->estimate, actual, now_ns);
-    r->state = RECORD_SETTLED;
+    for (unsigned i = 0; i < r->slot_count; i++)
+        budget_settle(budget_at(r->slot[i]), r->estimate, actual, now_ns);
+    atomic_store_explicit(&r->state, RECORD_SETTLED, memory_order_release);
     return 0;
 }
 
-static __attribute__((noinline)) int mutex_settle(uint64_t id, const uint64_t *actual)
+/*
+ * The budgets are those of the record. Where each has its mutex, holding them all keeps the record as it is; once it is
+ * settled somebody else may take it, hence the copy for the unlocks.
+ */
+static __attribute__((noinline)) int mutex_settle(void)
 {
     uint64_t now_ns = coarse_ns();
-    lock(m.segment);
-    int result = settle_locked(m.segment, id, actual, now_ns);
-    pthread_mutex_unlock(&m.segment->mutex);
+    struct mutex_record *r = &m.segment->record[m.id % PLAN_RESERVATIONS];
+    uint32_t slot[PLAN_SCOPES_MAX];
+    unsigned count = 0;
+    if (m.each) {
+        if (!record_is(r, m.id))
+            return -1;
+        count = r->slot_count;
+        memcpy(slot, r->slot, sizeof slot);
+    }
+    lock_slots(slot, count);
+    int result = settle_locked(r, m.id, m.call.actual, now_ns);
+    unlock_slots(slot, count);
+    return result;
+}
+
+static int extend_locked(struct mutex_record *r, uint64_t id, const uint64_t *more, uint64_t now_ns)
+{
+    if (!record_is(r, id))
+        return -1;
+    if (!all_fit(r->slot, r->slot_count, more, now_ns))
+        return 1;
+    for (unsigned i = 0; i < r->slot_count; i++)
+        budget_hold(budget_at(r->slot[i]), more, now_ns);
+    for (unsigned u = 0; u < RECORD_UNITS; u++)
+        r->estimate[u] += more[u];
+    return 0;
+}
+
+static __attribute__((noinline)) int mutex_extend(void)
+{
+    uint64_t now_ns = coarse_ns();
+    struct mutex_record *r = &m.segment->record[m.id % PLAN_RESERVATIONS];
+    lock_slots(m.slot, m.count);
+    int result = extend_locked(r, m.id, m.call.more, now_ns);
+    unlock_slots(m.slot, m.count);
     return result;
 }
 
 static int mutex_pair(void)
 {
-    uint64_t id = mutex_reserve(plan_estimate);
-    return id != 0 ? mutex_settle(id, plan_actual) : 1;
+    int answer = mutex_reserve();
+    return answer != 0 ? answer : mutex_settle();
 }
+
+static int mutex_refuse(void)
+{
+    return mutex_reserve() == 0;
+}
+
+static int mutex_stream(void)
+{
+    int answer = mutex_reserve();
+    for (unsigned i = 0; answer == 0 && i < PLAN_EXTENDS; i++)
+        answer = mutex_extend();
+    return answer != 0 ? answer : mutex_settle();
+}
+
+/* What is left of one unit under all limits of the last scope. */
+static int64_t remaining_locked(struct mutex_budget *b, unsigned unit, uint64_t now_ns)
+{
+    int64_t least = INT64_MAX;
+    for (unsigned i = 0; i < b->limit_count; i++) {
+        struct mutex_limit *l = &b->limit[i];
+        if (l->unit != unit)
+            continue;
+        if (now_ns >= l->ends_ns)
+            limit_roll(l, now_ns);
+        int64_t left = (int64_t)(l->cap - l->sum - b->held[unit]);
+        least = left < least ? left : least;
+    }
+    return least;
+}
+
+static int mutex_remaining(void)
+{
+    uint64_t now_ns = coarse_ns();
+    uint32_t slot = m.call.slot[m.count - 1];
+    lock_slots(&slot, 1);
+    int64_t left = remaining_locked(budget_at(slot), TLSHM_TOKENS, now_ns);
+    unlock_slots(&slot, 1);
+    return left < 0;
+}
+
+/* All that is counted for the last scope, as a copy. */
+static int mutex_usage(void)
+{
+    struct {
+        uint64_t used[PLAN_UNITS], held[PLAN_UNITS];
+        int64_t left[PLAN_UNITS];
+    } usage;
+    uint64_t now_ns = coarse_ns();
+    uint32_t slot = m.call.slot[m.count - 1];
+    struct mutex_budget *b = budget_at(slot);
+    lock_slots(&slot, 1);
+    memcpy(usage.used, b->used, sizeof usage.used);
+    memcpy(usage.held, b->held, sizeof usage.held);
+    for (unsigned u = 0; u < PLAN_UNITS; u++)
+        usage.left[u] = remaining_locked(b, u, now_ns);
+    unlock_slots(&slot, 1);
+    return usage.left[TLSHM_TOKENS] < 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- trials */
 
 static void budget_init(struct mutex_budget *b, const tlshm_limit *list, unsigned count, uint64_t now_ns)
 {
@@ -220,56 +389,71 @@ static int mutex_init(pthread_mutex_t *mutex)
     pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
     int error = pthread_mutex_init(mutex, &how);
     pthread_mutexattr_destroy(&how);
-    return error;
+    if (error != 0)
+        fprintf(stderr, "cannot make a robust process-shared mutex\n");
+    return error != 0 ? -1 : 0;
 }
 
-static int mutex_setup(const struct plan *plan)
+static int setup(const struct plan *plan, int each)
 {
-    tlshm_limit list[PLAN_UNITS];
+    tlshm_limit list[PLAN_LIMITS_MAX];
     unsigned limits = plan_limit_list(plan, list);
-    m.bytes = sizeof *m.segment + plan_slots(plan) * sizeof m.segment->budget[0];
+    m.each = each;
+    m.lead = each ? sizeof(pthread_mutex_t) : 0;
+    m.stride = (m.lead + sizeof(struct mutex_budget) + limits * sizeof(struct mutex_limit) + LINE - 1) / LINE * LINE;
+    m.bytes = sizeof *m.segment + plan_slots(plan) * m.stride;
     m.segment = peer_map(m.bytes);
-    if (!m.segment)
+    if (!m.segment || mutex_init(&m.segment->mutex) != 0)
         return -1;
-    if (mutex_init(&m.segment->mutex) != 0) {
-        fprintf(stderr, "cannot make a robust process-shared mutex\n");
-        return -1;
+    for (unsigned slot = 0; slot < plan_slots(plan); slot++) {
+        budget_init(budget_at(slot), list, limits, coarse_ns());
+        if (each && mutex_init(mutex_at(slot)) != 0)
+            return -1;
     }
-    for (unsigned i = 0; i < plan_slots(plan); i++)
-        budget_init(&m.segment->budget[i], list, limits, coarse_ns());
     return 0;
+}
+
+static int setup_one(const struct plan *plan)
+{
+    return setup(plan, 0);
+}
+
+static int setup_each(const struct plan *plan)
+{
+    return setup(plan, 1);
 }
 
 static int mutex_join(const struct plan *plan, unsigned process)
 {
-    m.count = plan->scopes;
-    for (unsigned i = 0; i < plan->scopes; i++)
-        m.scope[i] = (uint16_t)plan_slot(plan, process, i);
+    (void)plan;
+    (void)process;
     return 0;
 }
 
-static int audit_scope(const struct plan *plan, unsigned process, unsigned scope, const uint64_t *pairs)
+static void mutex_leave(void)
 {
-    const struct mutex_budget *b = &m.segment->budget[plan_slot(plan, process, scope)];
-    uint64_t expected = plan_expected(plan, process, scope, pairs);
-    char key[32];
-    plan_key(plan, process, scope, key);
-    for (unsigned u = 0; u < PLAN_UNITS; u++) {
-        if (b->held[u] != 0)
-            return peer_audit_failed("mutex", key, "held", b->held[u], 0);
-        if (b->used[u] != plan_actual[u] * expected)
-            return peer_audit_failed("mutex", key, "used", b->used[u], plan_actual[u] * expected);
+}
+
+/* The few slots of a call, sorted. */
+static void mutex_choose(const struct plan_call *call)
+{
+    m.call = *call;
+    m.count = call->count;
+    for (unsigned i = 0; i < call->count; i++) {
+        unsigned at = i;
+        for (; at > 0 && m.slot[at - 1] > call->slot[i]; at--)
+            m.slot[at] = m.slot[at - 1];
+        m.slot[at] = call->slot[i];
     }
-    return 0;
 }
 
-static int mutex_audit(const struct plan *plan, const uint64_t *pairs)
+static int mutex_audit(const struct plan *plan, const struct plan_book *books)
 {
-    for (unsigned process = 0; process < plan->processes; process++) {
-        for (unsigned i = 0; i < plan->scopes; i++) {
-            if (audit_scope(plan, process, i, pairs) != 0)
-                return -1;
-        }
+    const char *name = m.each ? "mutex-per-budget" : "mutex";
+    for (unsigned slot = 0; slot < plan_slots(plan); slot++) {
+        const struct mutex_budget *b = budget_at(slot);
+        if (peer_audit_slot(name, plan, slot, &books[slot], b->used, b->held) != 0)
+            return -1;
     }
     return 0;
 }
@@ -280,6 +464,33 @@ static void mutex_teardown(void)
     m.segment = NULL;
 }
 
+#define MUTEX_ACTS                                                                                                     \
+    {                                                                                                                  \
+        [ACT_PAIR] = mutex_pair, [ACT_RESERVE] = mutex_reserve, [ACT_SETTLE] = mutex_settle,                           \
+        [ACT_REFUSE] = mutex_refuse, [ACT_STREAM] = mutex_stream, [ACT_REMAINING] = mutex_remaining,                   \
+        [ACT_USAGE] = mutex_usage                                                                                      \
+    }
+
 const struct peer peer_mutex = {
-    "mutex", "handle", mutex_setup, mutex_join, mutex_pair, mutex_audit, mutex_teardown,
+    .name = "mutex",
+    .keys = "handle",
+    .setup = setup_one,
+    .join = mutex_join,
+    .leave = mutex_leave,
+    .choose = mutex_choose,
+    .act = MUTEX_ACTS,
+    .audit = mutex_audit,
+    .teardown = mutex_teardown,
+};
+
+const struct peer peer_mutex_each = {
+    .name = "mutex-per-budget",
+    .keys = "handle",
+    .setup = setup_each,
+    .join = mutex_join,
+    .leave = mutex_leave,
+    .choose = mutex_choose,
+    .act = MUTEX_ACTS,
+    .audit = mutex_audit,
+    .teardown = mutex_teardown,
 };

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "crew.h"
@@ -12,6 +13,8 @@
 #define RUN_NS 1000000 /* of the victim before a stop */
 #define REST_POLL_NS 200000
 #define TRIES 4 /* at stopping, for each hit */
+#define KILL_NS 10000000
+#define PATIENCE_NS UINT64_C(2000000000)
 
 struct trial {
     const struct peer *peer;
@@ -23,38 +26,71 @@ struct trial {
 
 /* ------------------------------------------------------------------------------------------------------ workers */
 
-static void count_pair(struct crew_member *me)
+/* What a worker does over and over. */
+struct step {
+    const struct plan *plan;
+    void (*choose)(const struct plan_call *call); /* NULL: every call is the same */
+    int (*act)(void);
+    int (*after)(void); /* not timed: settles what a reserve left; NULL: nothing */
+    unsigned process;
+    uint64_t made;
+};
+
+static struct step step_of(const struct trial *t, unsigned process)
 {
-    uint64_t pairs = atomic_load_explicit(&me->pairs, memory_order_relaxed);
-    atomic_store_explicit(&me->pairs, pairs + 1, memory_order_relaxed);
+    const enum plan_act act = plan_act(t->plan, process);
+    return (struct step){
+        .plan = t->plan,
+        .choose = t->plan->mix ? t->peer->choose : NULL,
+        .act = t->peer->act[act],
+        .after = act == ACT_RESERVE ? t->peer->act[ACT_SETTLE] : NULL,
+        .process = process,
+    };
 }
 
-static int work_free(struct trial *t, struct crew_member *me, enum crew_phase phase)
+static inline void step_choose(const struct step *s)
 {
-    int (*const pair)(void) = t->peer->pair;
-    while (crew_phase_get(&t->crew) == phase) {
-        int answer = pair();
-        if (answer != 0)
-            return answer;
-        count_pair(me);
+    struct plan_call call;
+    if (!s->choose)
+        return;
+    plan_call(s->plan, s->process, s->made, &call);
+    s->choose(&call);
+}
+
+/* A step is counted when it is finished, whatever it was. */
+static inline int step_end(struct step *s, struct crew_member *me, int answer)
+{
+    if (answer == 0 && s->after)
+        answer = s->after();
+    if (answer == 0)
+        atomic_store_explicit(&me->pairs, ++s->made, memory_order_relaxed);
+    return answer;
+}
+
+static int work_free(struct trial *t, struct step *s, struct crew_member *me, enum crew_phase phase)
+{
+    int answer = 0;
+    while (answer == 0 && crew_phase_get(&t->crew) == phase) {
+        step_choose(s);
+        answer = step_end(s, me, s->act());
     }
-    return 0;
+    return answer;
 }
 
-static int work_timed(struct trial *t, struct crew_member *me)
+static int work_timed(struct trial *t, struct step *s, struct crew_member *me)
 {
-    int (*const pair)(void) = t->peer->pair;
     const struct timer timer = *t->timer;
-    while (crew_phase_get(&t->crew) == CREW_TIMED) {
+    int (*const act)(void) = s->act;
+    int answer = 0;
+    while (answer == 0 && crew_phase_get(&t->crew) == CREW_TIMED) {
+        step_choose(s);
         uint64_t start = timer_start();
-        int answer = pair();
+        answer = act();
         uint64_t ticks = timer_stop() - start;
-        if (answer != 0)
-            return answer;
         histogram_add(&me->latency, timer_steps(&timer, ticks));
-        count_pair(me);
+        answer = step_end(s, me, answer);
     }
-    return 0;
+    return answer;
 }
 
 static void rest(struct trial *t, struct crew_member *me)
@@ -66,52 +102,47 @@ static void rest(struct trial *t, struct crew_member *me)
 }
 
 /* To be stopped: says whether it is inside a call. Plain order is enough, the reader looks while it stands still. */
-static int work_victim(struct trial *t, struct crew_member *me)
+static int work_victim(struct trial *t, struct step *s, struct crew_member *me)
 {
-    int (*const pair)(void) = t->peer->pair;
-    while (crew_phase_get(&t->crew) == CREW_TIMED) {
+    int answer = 0;
+    while (answer == 0 && crew_phase_get(&t->crew) == CREW_TIMED) {
         if (atomic_load_explicit(&me->rest, memory_order_relaxed))
             rest(t, me);
         atomic_store_explicit(&me->inside, 1, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
-        int answer = pair();
+        answer = s->act();
         atomic_signal_fence(memory_order_seq_cst);
         atomic_store_explicit(&me->inside, 0, memory_order_relaxed);
-        if (answer != 0)
-            return answer;
-        count_pair(me);
-    }
-    return 0;
-}
-
-static unsigned victim_of(const struct plan *plan)
-{
-    return plan->workload == PLAN_STOPPED ? plan->processes - 1 : plan->processes;
-}
-
-static int work_phases(struct trial *t, unsigned index)
-{
-    struct crew_member *me = &t->crew.board->member[index];
-    int answer = 0;
-    enum crew_phase phase;
-    while (answer == 0 && (phase = crew_phase_get(&t->crew)) != CREW_END) {
-        if (phase != CREW_TIMED)
-            answer = work_free(t, me, phase);
-        else
-            answer = index == victim_of(t->plan) ? work_victim(t, me) : work_timed(t, me);
+        answer = step_end(s, me, answer);
     }
     return answer;
+}
+
+static int work_phase(struct trial *t, struct step *s, struct crew_member *me, enum crew_phase phase)
+{
+    if (phase != CREW_TIMED)
+        return work_free(t, s, me, phase);
+    return s->process == plan_victim(t->plan) ? work_victim(t, s, me) : work_timed(t, s, me);
 }
 
 static int work(struct crew *crew, unsigned index, void *context)
 {
     struct trial *t = context;
+    struct step s = step_of(t, index);
+    struct plan_call call;
+    enum crew_phase phase;
+    int answer = 0;
     if (t->peer->join(t->plan, index) != 0)
         return 1;
+    plan_call(t->plan, index, 0, &call);
+    t->peer->choose(&call);
     crew_ready(crew);
-    int answer = work_phases(t, index);
+    while (answer == 0 && (phase = crew_phase_get(crew)) != CREW_END)
+        answer = work_phase(t, &s, &crew->board->member[index], phase);
+    t->peer->leave();
     if (answer != 0)
-        fprintf(stderr, "%s: worker %u: a pair was answered with %d\n", t->peer->name, index, answer);
+        fprintf(stderr, "%s, %s: worker %u: a call was answered with %d\n", t->peer->name,
+                plan_workload_name(t->plan->workload), index, answer);
     return answer != 0;
 }
 
@@ -121,12 +152,12 @@ struct sample {
     uint64_t pairs, ns;
 };
 
-/* What all but the victim have done so far. */
+/* What those whose calls are the figures have done so far. */
 static struct sample sample_take(struct trial *t)
 {
     struct sample now = {0, 0};
     for (unsigned i = 0; i < t->plan->processes; i++) {
-        if (i != victim_of(t->plan))
+        if (plan_counts(t->plan, i))
             now.pairs += atomic_load_explicit(&t->crew.board->member[i].pairs, memory_order_relaxed);
     }
     now.ns = timer_clock_ns();
@@ -155,10 +186,30 @@ static double sample_rate(struct sample s)
     return s.ns > 0 ? (double)s.pairs * 1e9 / (double)s.ns : 0;
 }
 
+/* Whether each of those whose calls are the figures has made a step since `before`. */
+static int all_moved(struct trial *t, const uint64_t *before)
+{
+    for (unsigned i = 0; i < t->plan->processes; i++) {
+        if (plan_counts(t->plan, i) &&
+            atomic_load_explicit(&t->crew.board->member[i].pairs, memory_order_relaxed) == before[i])
+            return 0;
+    }
+    return 1;
+}
+
+/* For so long; and longer, within reason, where the scheduler let somebody not run at all. */
 static int phase_run(struct trial *t, enum crew_phase phase, uint64_t ns, struct sample *sum)
 {
+    const uint64_t until = timer_clock_ns() + ns + PATIENCE_NS;
+    uint64_t before[CREW_MAX];
+    for (unsigned i = 0; i < t->plan->processes; i++)
+        before[i] = atomic_load_explicit(&t->crew.board->member[i].pairs, memory_order_relaxed);
     crew_phase_set(&t->crew, phase);
-    return sample_nap(t, ns, sum) != 0 ? -1 : crew_check(&t->crew);
+    do {
+        if (sample_nap(t, ns, sum) != 0 || crew_check(&t->crew) != 0)
+            return -1;
+    } while (!all_moved(t, before) && timer_clock_ns() < until);
+    return 0;
 }
 
 /* 1: stopped inside a call and measured, 0: it was between two calls, -1: interrupted or lost. */
@@ -189,7 +240,7 @@ struct stops {
 
 static int stop_and_rest(struct trial *t, struct stops *all)
 {
-    unsigned victim = victim_of(t->plan);
+    unsigned victim = plan_victim(t->plan);
     struct sample stopped = {0, 0}, rested = {0, 0};
     int hit = stop_once(t, victim, &stopped);
     if (hit <= 0)
@@ -218,13 +269,26 @@ static int stop_many(struct trial *t, struct trial_result *result)
     return 0;
 }
 
-static int measure(struct trial *t, struct trial_result *result)
+/* As often as it is killed another one takes the victim's place; then the same time without kills. */
+static int kill_many(struct trial *t, struct trial_result *result)
 {
-    struct sample warm = {0, 0}, timed = {0, 0}, free_run = {0, 0};
-    if (phase_run(t, CREW_WARM, t->pace->warm_ns, &warm) != 0)
+    const unsigned victim = plan_victim(t->plan);
+    struct sample killed = {0, 0}, alive = {0, 0};
+    crew_phase_set(&t->crew, CREW_TIMED);
+    for (unsigned i = 0; i < t->pace->stops; i++) {
+        if (sample_nap(t, KILL_NS, &killed) != 0 || crew_replace(&t->crew, victim) != 0)
+            return -1;
+    }
+    if (sample_nap(t, t->pace->stops * KILL_NS, &alive) != 0)
         return -1;
-    if (t->plan->workload == PLAN_STOPPED)
-        return stop_many(t, result);
+    result->pairs_per_s = sample_rate(killed);
+    result->kept = sample_rate(killed) / sample_rate(alive);
+    return 0;
+}
+
+static int measure_calls(struct trial *t, struct trial_result *result)
+{
+    struct sample timed = {0, 0}, free_run = {0, 0};
     if (phase_run(t, CREW_TIMED, t->pace->timed_ns, &timed) != 0 ||
         phase_run(t, CREW_FREE, t->pace->free_ns, &free_run) != 0)
         return -1;
@@ -232,42 +296,94 @@ static int measure(struct trial *t, struct trial_result *result)
     return 0;
 }
 
-static void collect(struct trial *t, struct trial_result *result)
+static int measure(struct trial *t, struct trial_result *result)
 {
-    static struct histogram all;
-    memset(&all, 0, sizeof all);
-    for (unsigned i = 0; i < t->plan->processes; i++)
-        histogram_merge(&all, &t->crew.board->member[i].latency);
-    result->p50_ns = timer_ns(t->timer, histogram_quantile(&all, 0.5));
-    result->p99_ns = timer_ns(t->timer, histogram_quantile(&all, 0.99));
-    result->p999_ns = timer_ns(t->timer, histogram_quantile(&all, 0.999));
-    result->max_ns = timer_ns(t->timer, (double)all.max);
+    struct sample warm = {0, 0};
+    if (phase_run(t, CREW_WARM, t->pace->warm_ns, &warm) != 0)
+        return -1;
+    switch (t->plan->workload) {
+    case PLAN_STOPPED:
+        return stop_many(t, result);
+    case PLAN_KILLED:
+        return kill_many(t, result);
+    default:
+        return measure_calls(t, result);
+    }
+}
+
+static void collect(struct trial *t, struct trial_result *result, struct histogram *all)
+{
+    static struct histogram own;
+    memset(&own, 0, sizeof own);
+    for (unsigned i = 0; i < t->plan->processes; i++) {
+        if (plan_counts(t->plan, i))
+            histogram_merge(&own, &t->crew.board->member[i].latency);
+    }
+    if (own.count == 0)
+        return; /* no figures rather than zeros */
+    histogram_merge(all, &own);
+    result->p50_ns = timer_ns(t->timer, histogram_quantile(&own, 0.5));
+    result->p99_ns = timer_ns(t->timer, histogram_quantile(&own, 0.99));
+    result->p999_ns = timer_ns(t->timer, histogram_quantile(&own, 0.999));
+    result->max_ns = timer_ns(t->timer, (double)own.max);
 }
 
 static int audit(struct trial *t)
 {
-    uint64_t pairs[CREW_MAX] = {0};
+    uint64_t steps[CREW_MAX] = {0};
     for (unsigned i = 0; i < t->plan->processes; i++)
-        pairs[i] = atomic_load(&t->crew.board->member[i].pairs);
-    return t->peer->audit(t->plan, pairs);
+        steps[i] = atomic_load(&t->crew.board->member[i].pairs);
+    struct plan_book *books = plan_books(t->plan, steps);
+    int code = books ? t->peer->audit(t->plan, books) : -1;
+    free(books);
+    return code;
 }
 
-static int run(struct trial *t, struct trial_result *result)
+/* For refusals: the first process's budgets are filled by one hold before it is there. */
+static int fill(struct trial *t)
 {
-    if (t->peer->setup(t->plan) != 0 || crew_start(&t->crew, t->plan->processes, work, t) != 0 ||
+    struct plan_call call;
+    if (t->plan->workload != PLAN_REFUSED)
+        return 0;
+    if (t->peer->join(t->plan, 0) != 0)
+        return -1;
+    plan_call(t->plan, 0, 0, &call);
+    t->peer->choose(&call);
+    int answer = t->peer->act[ACT_RESERVE]();
+    t->peer->leave();
+    if (answer != 0)
+        fprintf(stderr, "%s: the hold that leaves no room was answered with %d\n", t->peer->name, answer);
+    return answer != 0 ? -1 : 0;
+}
+
+static int run(struct trial *t, struct trial_result *result, struct histogram *all)
+{
+    if (t->peer->setup(t->plan) != 0 || fill(t) != 0 || crew_start(&t->crew, t->plan->processes, work, t) != 0 ||
         measure(t, result) != 0 || crew_finish(&t->crew) != 0)
         return -1;
-    collect(t, result);
+    collect(t, result, all);
     return audit(t);
 }
 
 int trial_run(const struct peer *peer, const struct plan *plan, const struct trial_pace *pace,
-              const struct timer *timer, struct trial_result *result)
+              const struct timer *timer, struct trial_result *result, struct histogram *all)
 {
     struct trial t = {.peer = peer, .plan = plan, .pace = pace, .timer = timer};
-    *result = (struct trial_result){.kept = NAN, .blocked = NAN};
-    int code = run(&t, result);
+    *result = (struct trial_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    int code = run(&t, result, all);
+    if (code != 0 && !crew_interrupted())
+        fprintf(stderr, "the trial of %s (%s), %s, with %u processes failed\n", peer->name, peer->keys,
+                plan_workload_name(plan->workload), plan->processes);
     crew_close(&t.crew);
     peer->teardown();
     return code;
+}
+
+int trial_possible(const struct peer *peer, const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->processes; i++) {
+        if (!peer->act[plan_act(plan, i)])
+            return 0;
+    }
+    return plan->workload != PLAN_RESERVE || peer->act[ACT_SETTLE];
 }
