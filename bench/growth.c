@@ -6,7 +6,7 @@
  * All points of an axis are made first and then measured in turn, round by round, so that a ratio of two of them is
  * formed within a short time. One worker does all of it; its segments lose their names as soon as they are attached.
  */
-#include <math.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ struct point {
 
 /* What the worker finds out, in memory that the foreman sees. */
 struct findings {
-    double p50_ns[POINTS_MAX][REPORT_ROUNDS_MAX];
+    struct report_point point[POINTS_MAX];
 };
 
 struct axis {
@@ -137,7 +137,7 @@ static void dismiss(struct point *p)
     stage_close(&p->stage);
 }
 
-static double measure(struct point *p, const struct timer *timer, uint64_t ns, uint64_t *random)
+static int measure(struct point *p, const struct timer *timer, uint64_t ns, uint64_t *random, struct report_point *into)
 {
     static struct histogram h;
     memset(&h, 0, sizeof h);
@@ -148,10 +148,13 @@ static double measure(struct point *p, const struct timer *timer, uint64_t ns, u
         int answer = stage_pair_chosen(&p->stage);
         uint64_t ticks = timer_stop() - start;
         if (answer != 0)
-            return NAN;
+            return -1;
         histogram_add(&h, timer_steps(timer, ticks));
     }
-    return timer_ns(timer, histogram_quantile(&h, 0.5));
+    into->p50_ns[into->rounds] = timer_ns(timer, histogram_quantile(&h, 0.5));
+    into->p99_ns[into->rounds] = timer_ns(timer, histogram_quantile(&h, 0.99));
+    into->max_ns[into->rounds] = timer_ns(timer, (double)h.max);
+    return 0;
 }
 
 struct job {
@@ -163,21 +166,20 @@ struct job {
 
 static int measure_all(const struct job *job, struct point *point, unsigned points)
 {
-    static const uint64_t length_ns[] = {[MODE_SMOKE] = 2000000, [MODE_QUICK] = 40000000, [MODE_FULL] = 150000000};
+    static const uint64_t lengths_ns[] = {[MODE_SMOKE] = 2000000, [MODE_QUICK] = 40000000, [MODE_FULL] = 150000000};
+    const uint64_t length_ns = lengths_ns[job->settings->mode];
     const unsigned rounds = job->settings->rounds;
     uint64_t random = 1;
-    for (unsigned i = 0; i < points; i++)
-        measure(&point[i], job->timer, length_ns[job->settings->mode], &random); /* warm */
-    for (unsigned round = 0; round < rounds; round++) {
+    for (unsigned round = 0; round <= rounds; round++) { /* the first one is to get warm, and is overwritten */
         for (unsigned i = 0; i < points; i++) {
-            unsigned at = (i + round) % points;
-            double p50 = measure(&point[at], job->timer, length_ns[job->settings->mode], &random);
-            if (isnan(p50)) {
-                fprintf(stderr, "growth of %s, %llu: a pair was not admitted\n", job->axis->name,
-                        (unsigned long long)point[at].value);
+            const unsigned at = (i + round) % points;
+            struct report_point *into = &job->findings->point[at];
+            if (measure(&point[at], job->timer, length_ns, &random, into) != 0) {
+                fprintf(stderr, "growth of %s, %" PRIu64 ": a pair was not admitted\n", job->axis->name,
+                        point[at].value);
                 return 1;
             }
-            job->findings->p50_ns[at][round] = p50;
+            into->rounds = round;
         }
     }
     return 0;
@@ -212,9 +214,10 @@ static void collect(const struct job *job, struct report *report)
 {
     const uint64_t *value = job->axis->value[job->settings->mode];
     for (unsigned i = 0; i < POINTS_MAX && value[i] > 0; i++) {
-        struct report_point *point = report_point_get(report, job->axis->name, value[i]);
-        point->rounds = report->rounds;
-        memcpy(point->p50_ns, job->findings->p50_ns[i], sizeof point->p50_ns);
+        struct report_point *found = &job->findings->point[i];
+        found->axis = job->axis->name;
+        found->value = value[i];
+        *report_point_get(report, found->axis, found->value) = *found;
     }
 }
 
@@ -238,6 +241,7 @@ int growth_run(const struct settings *s, struct report *report)
     int code = job.findings ? 0 : -1;
     for (unsigned i = 0; code == 0 && i < sizeof axes / sizeof *axes; i++) {
         job.axis = &axes[i];
+        memset(job.findings, 0, sizeof *job.findings);
         code = run_axis(&job, report);
     }
     peer_unmap(job.findings, sizeof *job.findings);

@@ -28,9 +28,10 @@
 
 #define MS UINT64_C(1000000)
 #define S_NS (1000 * MS)
+#define HOUR_NS (3600 * S_NS)
 #define AGENTS 1000
 #define TENANTS 10
-#define POLL_NS MS
+#define POLL_NS (2 * MS)
 #define PATIENCE_NS (20 * S_NS)
 #define PASSES 5
 #define SPREAD 2000 /* holds that are due one after the other */
@@ -56,14 +57,17 @@ struct watch {
     pid_t pid; /* of the reaper; 0: not running */
 };
 
-/* Names of facts are kept for the whole run. */
-static const char *fact_name(const char *format, unsigned number)
+/* Names of facts are kept for the whole run, each once. */
+__attribute__((format(printf, 1, 0))) static const char *fact_name(const char *format, unsigned number)
 {
-    static char names[8][64];
-    static unsigned used;
-    char *name = names[used++ % 8];
-    snprintf(name, sizeof names[0], format, number);
-    return name;
+    static char names[REPORT_FACTS_MAX][64];
+    char name[64];
+    unsigned i = 0;
+    snprintf(name, sizeof name, format, number);
+    while (i + 1 < REPORT_FACTS_MAX && names[i][0] != '\0' && strcmp(names[i], name) != 0)
+        i++;
+    memcpy(names[i], name, sizeof name);
+    return names[i];
 }
 
 /* ----------------------------------------------------------------------------------------------------- the program */
@@ -135,18 +139,79 @@ static double cpu_ns(pid_t pid)
 
 /* ------------------------------------------------------------------------------------------------------- questions */
 
+static double own_cpu_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
 /* Processor time of passes made here, without the program around them. */
-static int time_passes(struct watch *w)
+static int time_passes(struct watch *w, struct stage *stage, const char *name)
 {
     for (unsigned i = 0; i < PASSES; i++) {
-        struct timespec start, end;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-        int code = tlshm_reap(w->stage.attachment, NULL);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+        const double start = own_cpu_ms();
+        int code = tlshm_reap(stage->attachment, NULL);
+        const double ms = own_cpu_ms() - start;
         if (code < 0 || crew_interrupted())
             return -1;
-        report_fact_add(w->report, fact_name("a reaper's pass, %u live holds: processor time", w->scale->live), "ms",
-                        (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6);
+        report_fact_add(w->report, name, "ms", ms);
+    }
+    return 0;
+}
+
+/* Passes over a table of scopes that nobody uses any more. */
+static int time_scopes(struct watch *w)
+{
+    const unsigned count = w->scale->live;
+    const struct stage_need need = {
+        .agents = count - TENANTS, .tenants = TENANTS, .limits = 1, .slices = 60, .length_ns = HOUR_NS};
+    static struct stage stage;
+    int code = stage_open(&stage, &need);
+    if (code == 0)
+        code = time_passes(w, &stage, fact_name("a reaper's pass, %u idle scopes: processor time", count));
+    stage_close(&stage);
+    return code;
+}
+
+/* What a look costs while a hold is overdue that no reaper has seen yet. */
+static int time_overdue(struct watch *w)
+{
+    int64_t left;
+    if (stage_hold(&w->stage, 0, MS) != 0 || crew_nap(10 * MS) != 0)
+        return -1;
+    for (unsigned i = 0; i < PASSES; i++) {
+        const double start = own_cpu_ms();
+        int code = tlshm_remaining_handle(w->stage.attachment, w->stage.handle[0], TLSHM_TOKENS, &left);
+        const double ms = own_cpu_ms() - start;
+        if (code < 0 || crew_interrupted())
+            return -1;
+        report_fact_add(w->report, fact_name("remaining beside an overdue hold, %u live ones", w->scale->live), "us",
+                        ms * 1e3);
+    }
+    return 0;
+}
+
+/* The reasons of a refusal: when the same request would fit depends on all holds of its scopes. */
+static int time_reasons(struct watch *w)
+{
+    struct stage *s = &w->stage;
+    const tlshm_amounts usual = s->request.estimate;
+    tlshm_refusal why;
+    tlshm_id id;
+    stage_choose(s, 0);
+    for (unsigned i = 0; i < PASSES; i++) {
+        s->request.estimate.of[TLSHM_TOKENS] = STAGE_CAP;
+        const double start = own_cpu_ms();
+        int answer = tlshm_reserve(s->attachment, &s->request, &id, &why);
+        const double ms = own_cpu_ms() - start;
+        s->request.estimate = usual;
+        if (answer != TLSHM_REFUSED || crew_interrupted()) {
+            fprintf(stderr, "%s: what can't fit was answered with %d\n", s->path, answer);
+            return -1;
+        }
+        report_fact_add(w->report, fact_name("a refusal with its reasons, %u live holds", w->scale->live), "us",
+                        ms * 1e3);
     }
     return 0;
 }
@@ -184,7 +249,7 @@ static int make_holds(struct watch *w, unsigned count, uint64_t first, double ga
             fprintf(stderr, "%s: too slow: holds are due before all of them are made\n", w->stage.path);
             return -1;
         }
-        if (stage_hold(&w->stage, 1, due - now) != 0)
+        if (stage_hold(&w->stage, i, due - now) != 0)
             return -1;
     }
     return 0;
@@ -252,11 +317,13 @@ static int watch(struct watch *w, const struct settings *s)
         .tenants = TENANTS,
         .limits = 1,
         .slices = 60,
-        .length_ns = 3600 * S_NS,
+        .length_ns = HOUR_NS,
         .live = w->scale->live,
         .records = w->scale->live + w->scale->live / 4,
     };
-    if (stage_open_named(&w->stage, &need) != 0 || time_passes(w) != 0)
+    if (time_scopes(w) != 0 || stage_open_named(&w->stage, &need) != 0 || time_reasons(w) != 0 ||
+        time_overdue(w) != 0 ||
+        time_passes(w, &w->stage, fact_name("a reaper's pass, %u live holds: processor time", w->scale->live)) != 0)
         return -1;
     if (!s->reaper) {
         report_skip(w->report, "reaper: no program (--reaper) to look at");

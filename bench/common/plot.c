@@ -74,7 +74,7 @@ static const char *title_of(const struct report_row *row)
 static void latency_data(const struct plot *p, FILE *data, const struct report_row *row)
 {
     for (unsigned i = 0; i <= POINTS_A_CURVE; i++) {
-        double rarity = pow(10, 5.0 * i / POINTS_A_CURVE); /* one call of so many is slower */
+        double rarity = pow(10, 0.1 + 4.9 * i / POINTS_A_CURVE); /* one call of so many is slower */
         if (rarity > (double)row->latency->count)
             break;
         double ns = timer_ns(&p->report->timer, histogram_quantile(row->latency, 1 - 1 / rarity));

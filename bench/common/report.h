@@ -29,7 +29,7 @@ struct report_point {
     const char *axis;
     uint64_t value;
     unsigned rounds;
-    double p50_ns[REPORT_ROUNDS_MAX];
+    double p50_ns[REPORT_ROUNDS_MAX], p99_ns[REPORT_ROUNDS_MAX], max_ns[REPORT_ROUNDS_MAX];
 };
 
 /* A figure that stands for itself. */

@@ -67,9 +67,11 @@ static json_t *json_growth(const struct report *report)
     for (unsigned i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->point[i];
         struct spread s = spread_of(point->p50_ns, point->rounds);
-        json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:[o, o]}", "axis", point->axis, "value",
-                                              (json_int_t)point->value, "p50_ns", number(s.median), "spread",
-                                              number(s.min), number(s.max)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:o, s:[o, o], s:o, s:o}", "axis", point->axis, "value",
+                                        (json_int_t)point->value, "p50_ns", number(s.median), "spread", number(s.min),
+                                        number(s.max), "p99_ns", number(spread_of(point->p99_ns, point->rounds).median),
+                                        "max_ns", number(spread_of(point->max_ns, point->rounds).median)));
     }
     return list;
 }

@@ -140,12 +140,14 @@ static const struct report_point *first_of_axis(const struct report *report, con
 static void print_growth(FILE *out, const struct report *report)
 {
     if (report->point_count > 0)
-        fprintf(out, "\n%-16s %9s  %-21s %s\n", "growth of", "", "p50 ns of a pair", "to the first");
+        fprintf(out, "\n%-16s %9s  %-21s %13s %9s %9s\n", "growth of", "", "p50 ns of a pair", "to the first", "p99 ns",
+                "max us");
     for (unsigned i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->point[i];
         fprintf(out, "%-16s %9" PRIu64 " ", point->axis, point->value);
         print_spread(out, spread_of(point->p50_ns, point->rounds), 1, 6, 0);
-        fprintf(out, " %6.2f\n", spread_points(point, first_of_axis(report, point)).median);
+        fprintf(out, " %6.2f %9.0f %9.0f\n", spread_points(point, first_of_axis(report, point)).median,
+                spread_of(point->p99_ns, point->rounds).median, spread_of(point->max_ns, point->rounds).median * 1e-3);
     }
 }
 
@@ -156,7 +158,7 @@ static void print_facts(FILE *out, const struct report *report)
     for (unsigned i = 0; i < report->fact_count; i++) {
         const struct report_fact *fact = &report->fact[i];
         struct spread s = spread_of(fact->value, fact->rounds);
-        fprintf(out, "%-58s %10.4g %-5s", fact->name, s.median, fact->unit);
+        fprintf(out, "%-64s %10.4g %-5s", fact->name, s.median, fact->unit);
         if (fact->rounds > 1)
             fprintf(out, " (%.4g-%.4g)", s.min, s.max);
         fprintf(out, "\n");

@@ -10,7 +10,6 @@
 #include <tlshm/admin.h>
 
 #define DAY_NS UINT64_C(86400000000000)
-#define CAP (UINT64_C(1) << 52)
 #define SEATS 320
 #define RECORDS_DEFAULT 16384
 #define TIER "bench"
@@ -23,14 +22,20 @@ static int say(const struct stage *s, const char *what, int code, const struct t
     return -1;
 }
 
+/* The records that there are. */
+static unsigned records_of(const struct stage_need *need)
+{
+    const unsigned asked = need->records ? need->records : need->live + need->live / 4;
+    return asked > RECORDS_DEFAULT ? asked : RECORDS_DEFAULT;
+}
+
 static int create(struct stage *s)
 {
     const struct stage_need *need = &s->need;
     static unsigned number;
-    const unsigned records = need->records ? need->records : need->live + need->live / 4;
     const tlshm_geometry geometry = {
         .scopes = need->agents + need->tenants,
-        .reservations = records > RECORDS_DEFAULT ? records : RECORDS_DEFAULT,
+        .reservations = records_of(need),
         .limits_per_scope = need->limits,
         .slices = need->slices > 60 ? need->slices : 60,
         .seats = SEATS,
@@ -56,7 +61,7 @@ static int set_limits(struct stage *s)
                                 .window = {.kind = TLSHM_WINDOW_ROLLING,
                                            .slices = s->need.slices,
                                            .length_ns = s->need.length_ns * (i + 1)},
-                                .cap = CAP};
+                                .cap = STAGE_CAP};
     int code = tlshm_tier_set(s->attachment, TIER, list, s->need.limits);
     for (unsigned i = 0; code >= 0 && i < sizeof levels / sizeof *levels; i++)
         code = tlshm_default_set(s->attachment, levels[i], TIER);
@@ -85,21 +90,55 @@ void stage_choose(struct stage *s, uint64_t number)
     s->scope[1].handle = s->handle[s->need.agents + agent % s->need.tenants];
 }
 
-int stage_hold(struct stage *s, unsigned count, uint64_t ttl_ns)
+/* Holds that stay, of all agents in turn, from a number on. */
+static int hold(struct stage *s, uint64_t number, unsigned count, uint64_t ttl_ns, tlshm_id *ids)
 {
     const uint64_t usual = s->request.ttl_ns;
     int answer = TLSHM_OK;
-    tlshm_id id;
     s->request.ttl_ns = ttl_ns;
     for (unsigned i = 0; answer == TLSHM_OK && i < count; i++) {
-        stage_choose(s, i);
-        answer = tlshm_reserve(s->attachment, &s->request, &id, NULL);
+        stage_choose(s, number + i);
+        answer = tlshm_reserve(s->attachment, &s->request, &ids[i], NULL);
     }
     s->request.ttl_ns = usual;
     if (answer == TLSHM_OK)
         return 0;
     fprintf(stderr, "%s: a hold was answered with %d\n", s->path, answer);
     return -1;
+}
+
+int stage_hold(struct stage *s, uint64_t number, uint64_t ttl_ns)
+{
+    tlshm_id id;
+    return hold(s, number, 1, ttl_ns, &id);
+}
+
+/* The whole table is filled and all but `live` of the holds are settled, drawn at random. */
+static int strew(struct stage *s, tlshm_id *id, unsigned count, unsigned live)
+{
+    uint64_t random = 1;
+    for (unsigned left = count; left > live; left--) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const unsigned drawn = (unsigned)((random >> 33) % left);
+        int answer = tlshm_settle(s->attachment, id[drawn], &s->actual, TLSHM_EXACT, NULL);
+        if (answer != TLSHM_OK) {
+            fprintf(stderr, "%s: a settle was answered with %d\n", s->path, answer);
+            return -1;
+        }
+        id[drawn] = id[left - 1];
+    }
+    return 0;
+}
+
+static int live(struct stage *s)
+{
+    const unsigned count = records_of(&s->need);
+    tlshm_id *id = calloc(count, sizeof *id);
+    int code = id ? hold(s, 0, count, s->need.ttl_ns ? s->need.ttl_ns : DAY_NS, id) : -1;
+    if (code == 0)
+        code = strew(s, id, count, s->need.live);
+    free(id);
+    return code;
 }
 
 int stage_open_named(struct stage *s, const struct stage_need *need)
@@ -113,7 +152,7 @@ int stage_open_named(struct stage *s, const struct stage_need *need)
     s->actual.of[TLSHM_TOKENS] = 700;
     if (create(s) != 0 || set_limits(s) != 0 || make_scopes(s) != 0)
         return -1;
-    return stage_hold(s, need->live, need->ttl_ns ? need->ttl_ns : DAY_NS);
+    return need->live > 0 ? live(s) : 0;
 }
 
 static void take_name(struct stage *s)

@@ -7,12 +7,14 @@
 
 #include <tlshm.h>
 
+#define STAGE_CAP (UINT64_C(1) << 52) /* of every limit: finite, so that it is checked */
+
 struct stage_need {
     unsigned agents, tenants;
     unsigned limits; /* of each scope: tokens over rolling windows of different lengths */
     unsigned slices;
     uint64_t length_ns; /* of the first window; the others are longer */
-    unsigned live;      /* holds that stay */
+    unsigned live;      /* holds that stay, strewn over the table as ended ones left them */
     unsigned records;   /* room for reservations; 0: a quarter more than live, the default at least */
     uint64_t ttl_ns;    /* of the holds that stay; 0: a day */
     int virtual_clock;
@@ -35,8 +37,8 @@ int stage_open_named(struct stage *s, const struct stage_need *need);
 /* The scopes of the pairs that follow: one of the agents, and its tenant. */
 void stage_choose(struct stage *s, uint64_t number);
 
-/* Makes `count` more holds that stay, over all agents in turn. 0, or -1 after a message. */
-int stage_hold(struct stage *s, unsigned count, uint64_t ttl_ns);
+/* One more hold that stays, of one of the agents. 0, or -1 after a message. */
+int stage_hold(struct stage *s, uint64_t number, uint64_t ttl_ns);
 
 /* One reserve and its settle: 0, or what was answered instead. */
 static inline int stage_pair_chosen(struct stage *s)
