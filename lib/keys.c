@@ -32,14 +32,15 @@ int tl_keys_init(struct tl_keys *keys)
 void tl_keys_destroy(struct tl_keys *keys)
 {
     struct cds_lfht_iter iter;
-    struct entry *entry;
+    struct cds_lfht_node *node;
     if (!keys->table)
         return;
     urcu_bp_read_lock();
-    cds_lfht_for_each_entry(keys->table, &iter, entry, node)
+    /* By nodes: the macro for entries computes an entry from the null pointer at the end. */
+    cds_lfht_for_each(keys->table, &iter, node)
     {
-        cds_lfht_del(keys->table, &entry->node);
-        free(entry); /* nobody else reads any more */
+        cds_lfht_del(keys->table, node);
+        free(caa_container_of(node, struct entry, node)); /* nobody else reads any more */
     }
     urcu_bp_read_unlock();
     cds_lfht_destroy(keys->table, NULL);
