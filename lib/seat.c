@@ -43,6 +43,16 @@ static int try_lock(struct shm_seat *seat)
     }
 }
 
+/*
+ * A mutex that somebody wrote into while it was held is not touched either, and one that says that it is not ours cannot
+ * be unlocked: then it stays in the C library's list of held mutexes, and its memory must stay too.
+ */
+static void unlock(struct tl_hand *hand, struct shm_seat *seat)
+{
+    if (!is_robust(&seat->lock) || pthread_mutex_unlock(&seat->lock) != 0)
+        hand->stuck = true;
+}
+
 /* Locked: finishes what the former owner left. A seat that says nonsense is let go again, for nobody to use. */
 static int inherit(struct tl_hand *hand, uint32_t index)
 {
@@ -53,7 +63,7 @@ static int inherit(struct tl_hand *hand, uint32_t index)
         next_epoch(hand->seat);
         return 0;
     }
-    pthread_mutex_unlock(&hand->seat->lock);
+    unlock(hand, hand->seat);
     hand->seat = NULL;
     return rc;
 }
@@ -76,21 +86,22 @@ int tl_seat_take(struct tl_hand *hand, uint32_t start)
     return -TLSHM_ENOSEAT;
 }
 
-static void let_go(struct shm_seat *seat)
+static void let_go(struct tl_hand *hand, struct shm_seat *seat)
 {
     tl_store_relaxed(&seat->pid, 0);
     tl_store_relaxed(&seat->tid, 0);
     next_epoch(seat);
-    pthread_mutex_unlock(&seat->lock);
+    unlock(hand, seat);
 }
 
-void tl_seat_release(struct tl_hand *hand)
+bool tl_seat_release(struct tl_hand *hand)
 {
-    let_go(hand->seat);
+    let_go(hand, hand->seat);
     hand->seat = NULL;
+    return !hand->stuck;
 }
 
-void tl_seat_visit(const struct tl_hand *hand, uint32_t seat, uint64_t *freed, uint64_t *finished)
+void tl_seat_visit(struct tl_hand *hand, uint32_t seat, uint64_t *freed, uint64_t *finished)
 {
     struct tl_hand visitor = {.map = hand->map, .seat = hand->seat, .seat_index = hand->seat_index};
     tl_clock_copy(&visitor.clock, &hand->clock);
@@ -103,9 +114,10 @@ void tl_seat_visit(const struct tl_hand *hand, uint32_t seat, uint64_t *freed, u
     if (locked) { /* without a dead owner it was released since the look above: it is let go all the same */
         *finished += tl_load(&visited->cur) & 1;
         if (inherit(&visitor, seat) == 0) {
-            let_go(visited);
+            let_go(&visitor, visited);
             *freed += locked == 2;
         }
+        hand->stuck |= visitor.stuck;
     } else if (tl_load(&visited->cur) & 1) {
         *finished += tl_txn_help(&visitor, seat);
     }

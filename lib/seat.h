@@ -19,13 +19,16 @@
  */
 int tl_seat_take(struct tl_hand *hand, uint32_t start);
 
-/* Gives the calling thread's seat back. */
-void tl_seat_release(struct tl_hand *hand);
+/*
+ * Gives the calling thread's seat back. False: a mutex could not be let go, because somebody wrote into it; then the
+ * mapping must stay for as long as the process lives.
+ */
+bool tl_seat_release(struct tl_hand *hand);
 
 /*
  * Frees the seat of a dead thread after finishing what it left; carries the open operation of any other thread to its
  * decision. `freed` and `finished` count. Needs no seat.
  */
-void tl_seat_visit(const struct tl_hand *hand, uint32_t seat, uint64_t *freed, uint64_t *finished);
+void tl_seat_visit(struct tl_hand *hand, uint32_t seat, uint64_t *freed, uint64_t *finished);
 
 #endif

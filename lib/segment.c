@@ -468,9 +468,10 @@ static void leave_all(void *list)
     while (thread) {
         struct tl_thread *next = thread->next;
         struct tlshm *t = thread->t;
-        tl_seat_release(&thread->hand);
+        bool free_to_go = tl_seat_release(&thread->hand);
         free(thread);
-        drop(t);
+        if (free_to_go)
+            drop(t);
         thread = next;
     }
     tl_segment_threads = NULL;
@@ -573,9 +574,10 @@ static void leave(struct tlshm *t, struct tl_thread *thread)
         link = &(*link)->next;
     *link = thread->next;
     pthread_setspecific(at_exit, tl_segment_threads);
-    tl_seat_release(&thread->hand);
+    bool free_to_go = tl_seat_release(&thread->hand);
     free(thread);
-    drop(t);
+    if (free_to_go)
+        drop(t);
 }
 
 void tl_segment_release(struct tlshm *t)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <tlshm/stats.h>
 #include <unistd.h>
@@ -316,6 +317,49 @@ Test(attach, garbage_in_the_seats, .timeout = 240)
 {
     size_t seats_end = 0, seats = seats_at(&seats_end);
     use_garbage(seats, seats_end, 0, 0);
+}
+
+/* Attachments whose mappings stay for ever, where a leak checker finds them. */
+static tlshm_t *volatile left[8];
+
+/* The mutex of the seat that this thread has in `t`, with something else written into it. */
+static void spoil_own_mutex(tlshm_t *t, size_t word, uint32_t value)
+{
+    tlshm_seat_info seat;
+    uint64_t cursor = 0;
+    while (tlshm_seat_next(t, &cursor, &seat) == 1 && seat.pid != (uint32_t)getpid())
+        continue;
+    size_t end = 0, at = seats_at(&end) + seat.seat * sizeof(struct shm_seat) + offsetof(struct shm_seat, lock);
+    int fd = open(space.path, O_WRONLY);
+    cr_assert_eq(pwrite(fd, &value, sizeof value, (off_t)(at + word * 4)), (ssize_t)sizeof value);
+    close(fd);
+}
+
+/* Words of the mutex: 0 is its lock with the owner's number, 4 its kind. */
+Test(attach, mutex_that_is_spoilt_while_it_is_held)
+{
+    static const struct {
+        size_t word;
+        uint32_t value;
+    } cases[] = {{0, 0}, {0, 1}, {0, UINT32_MAX}, {4, 0}, {4, 0x100}, {4, 0x20}, {4, UINT32_MAX}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ask a;
+        tlshm_id id = 0;
+        tlshm_t *t = space_attach(&space);
+        left[i] = t;
+        cr_assert_eq(tlshm_reserve(t, ask_for(&a, "agent:a", "tokens=1"), &id, NULL), TLSHM_OK);
+        spoil_own_mutex(t, cases[i].word, cases[i].value);
+        tlshm_detach(t);
+        /* The C library's list of held mutexes is still whole: it does not lead to where something else is mapped. */
+        tlshm_geometry g = space_geometry();
+        size_t size = (size_t)tlshm_geometry_bytes(&g);
+        void *hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct space other;
+        space_open(&other, NULL);
+        cr_assert_eq(tlshm_reserve(other.t, ask_for(&a, "agent:a", "tokens=1"), &id, NULL), TLSHM_OK, "case %u", i);
+        space_close(&other);
+        munmap(hole, size);
+    }
 }
 
 Test(attach, never_changes_anything)
