@@ -195,6 +195,24 @@ int tlshm_attach(tlshm_t **out, const char *name, unsigned flags, struct tlshm_e
  */
 void tlshm_detach(tlshm_t *t);
 
+/*
+ * Is the file that this attachment uses still the one that its path leads to? One stat(2): cheap enough for a health
+ * check, not for every call. Returns 0: yes; 1: no, it was destroyed, removed or replaced, and new attaches would not find
+ * this segment, which goes on for those who have it; -TLSHM_ETRUNCATED: the file was cut short, and an access behind its
+ * end raises SIGBUS; -EACCES -ESYS: the path cannot be looked at from here; -EINVAL.
+ */
+int tlshm_stale(tlshm_t *t);
+
+/*
+ * For a handler of SIGBUS, which the kernel raises when a file is cut short while it is mapped. `address` is si_addr. If
+ * it lies inside the attachment, private memory takes the segment's place, so that the handler can return and the call that
+ * was interrupted comes to an end; that call and all later ones through `t` return -TLSHM_ETRUNCATED, in every thread of
+ * this process. Detach as usual. What a call had done before the file was cut cannot be known. Returns 1, or 0: not ours,
+ * or no memory; then do what the handler would have done without. Async-signal-safe; the caller sees to it that `t` is
+ * not being attached or detached by another thread.
+ */
+int tlshm_fault(tlshm_t *t, const void *address);
+
 /* Gives the calling thread's seat back before the thread ends (thread pools). The next call takes one again. */
 void tlshm_thread_release(tlshm_t *t);
 

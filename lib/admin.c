@@ -176,7 +176,7 @@ static int with_scope(tlshm_t *t, const char *key, size_t len, scope_work work, 
             break;
     }
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 static int do_change(struct tl_hand *hand, uint64_t handle, const void *argument)
@@ -195,7 +195,7 @@ int tlshm_scope_limits_set(tlshm_t *t, const char *key, size_t len, const tlshm_
         return rc;
     rc = pack_list(&thread->hand, limits, count, &change.list);
     tl_segment_leave(thread);
-    return rc < 0 ? rc : with_scope(t, key, len, do_change, &change);
+    return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
 }
 
 /* Packs one limit for a change. */
@@ -210,21 +210,21 @@ static int pack_change(tlshm_t *t, const tlshm_limit *limit, struct change *chan
     rc = pack(&thread->hand, limit, &change->shape);
     change->cap = limit->cap;
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_limit_set(tlshm_t *t, const char *key, size_t len, const tlshm_limit *limit)
 {
     struct change change = {.what = PUT};
     int rc = pack_change(t, limit, &change);
-    return rc < 0 ? rc : with_scope(t, key, len, do_change, &change);
+    return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
 }
 
 int tlshm_limit_unset(tlshm_t *t, const char *key, size_t len, const tlshm_limit *limit)
 {
     struct change change = {.what = DROP};
     int rc = pack_change(t, limit, &change);
-    return rc < 0 ? rc : with_scope(t, key, len, do_change, &change);
+    return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
 }
 
 /* ----------------------------------------------------------------------------------------------- tiers and levels */
@@ -262,7 +262,7 @@ int tlshm_tier_set(tlshm_t *t, const char *tier, const tlshm_limit *limits, unsi
     if (rc == 0)
         rc = change_limits(&thread->hand, tl_directory_live(&thread->hand, cell), &change);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 static int change_tier(tlshm_t *t, const char *tier, const tlshm_limit *limit, bool put)
@@ -279,7 +279,7 @@ static int change_tier(tlshm_t *t, const char *tier, const tlshm_limit *limit, b
     if (rc == 0)
         rc = change_limits(&thread->hand, tl_directory_live(&thread->hand, cell), &change);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_tier_limit_set(tlshm_t *t, const char *tier, const tlshm_limit *limit)
@@ -315,7 +315,7 @@ int tlshm_tier_unset(tlshm_t *t, const char *tier)
     if (rc == 0)
         rc = point(&thread->hand, tl_directory_live(&thread->hand, cell), TL_POLICY_GONE, 0);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_tier_get(tlshm_t *t, const char *tier, tlshm_limit *limits, unsigned *count)
@@ -329,6 +329,7 @@ int tlshm_tier_get(tlshm_t *t, const char *tier, tlshm_limit *limits, unsigned *
     int rc = find_tier(&hand, tier, &cell);
     if (rc == 0)
         rc = tl_limits_read(hand.map, &hand.map->cells[cell].policy, &now);
+    rc = tl_segment_answer(t, rc);
     if (rc < 0)
         return rc;
     *count = now.count;
@@ -347,9 +348,9 @@ int tlshm_tier_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1])
         uint32_t cell = (*cursor)++;
         bool gone = tl_policy_kind(tl_load(&hand.map->cells[cell].policy)) == TL_POLICY_GONE;
         if (!gone && tl_scopes_internal_name(&hand, cell, "tier", name))
-            return 1;
+            return tl_segment_answer(t, 1);
     }
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 static unsigned count_levels(struct tl_hand *hand)
@@ -381,7 +382,7 @@ int tlshm_level_add(tlshm_t *t, const char *level, unsigned rank)
     else if (rc == -TLSHM_ENOENT)
         rc = tl_scopes_make_internal(&thread->hand, "level", level, rank, &cell, &created);
     tl_segment_leave(thread);
-    return rc == 0 && !created ? -TLSHM_EEXIST : rc;
+    return tl_segment_answer(t, rc == 0 && !created ? -TLSHM_EEXIST : rc);
 }
 
 int tlshm_level_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1], unsigned *rank,
@@ -400,9 +401,9 @@ int tlshm_level_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1]
         tier[0] = 0;
         if (tl_policy_kind(policy) == TL_POLICY_TIER && tl_policy_index(policy) < hand.map->tier_cells)
             tl_scopes_internal_name(&hand, tl_policy_index(policy), "tier", tier);
-        return 1;
+        return tl_segment_answer(t, 1);
     }
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 /* A tier's cell, or none for NULL. */
@@ -431,7 +432,7 @@ int tlshm_default_set(tlshm_t *t, const char *level, const char *tier)
     if (rc == 0)
         rc = point(&thread->hand, tl_directory_live(&thread->hand, level_cell), kind, tier_cell);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 static int do_assign(struct tl_hand *hand, uint64_t handle, const void *argument)
@@ -459,7 +460,7 @@ static int set_flag(tlshm_t *t, uint64_t flag, int on)
     do
         seen = tl_load(&t->map.header->flags);
     while (!tl_cas(&t->map.header->flags, seen, on ? seen | flag : seen & ~flag));
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 int tlshm_pause(tlshm_t *t, int on)
@@ -508,7 +509,7 @@ int tlshm_overrun_set(tlshm_t *t, enum tlshm_overrun policy)
     if (t->map.readonly)
         return -TLSHM_EREADONLY;
     tl_store_release(&t->map.header->overrun, policy);
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 int tlshm_overrun_function_set(tlshm_t *t, tlshm_overrun_function function, void *context)
@@ -545,6 +546,8 @@ int tlshm_reap(tlshm_t *t, tlshm_reap_report *report)
     beat(&thread->hand, &found);
     uint64_t now = tl_clock_now(&thread->hand.clock);
     tl_segment_leave(thread);
+    if (tl_segment_lost(t))
+        return -TLSHM_ETRUNCATED;
     r.expired = found.expired;
     r.lag_max_ns = found.lag_max_ns;
     r.live = found.live;
@@ -560,8 +563,11 @@ int tlshm_clock_get(tlshm_t *t, uint64_t *boot_ns, uint64_t *wall_ns)
     if (!t || !boot_ns || !wall_ns)
         return -TLSHM_EINVAL;
     tl_segment_look(t, &hand);
-    *boot_ns = tl_clock_now(&hand.clock);
-    *wall_ns = *boot_ns + (uint64_t)tl_clock_wall_offset(&hand.clock);
+    uint64_t boot = tl_clock_now(&hand.clock), wall = boot + (uint64_t)tl_clock_wall_offset(&hand.clock);
+    if (tl_segment_lost(t))
+        return -TLSHM_ETRUNCATED;
+    *boot_ns = boot;
+    *wall_ns = wall;
     return 0;
 }
 
@@ -573,5 +579,5 @@ int tlshm_clock_set(tlshm_t *t, uint64_t boot_ns, uint64_t wall_ns)
         return -TLSHM_EREADONLY;
     tl_store_release(&t->map.header->virtual_wall, wall_ns);
     tl_store_release(&t->map.header->virtual_boot, boot_ns);
-    return 0;
+    return tl_segment_answer(t, 0);
 }

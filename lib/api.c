@@ -152,6 +152,7 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
         if (rc == -TLSHM_ESTALE && !has_keys(request))
             break;
     }
+    rc = tl_segment_answer(t, rc);
     if (TL_LIKELY(rc == TLSHM_OK) || rc == TLSHM_REPLAY)
         *id = made;
     else if (rc == TLSHM_REFUSED && why)
@@ -170,7 +171,7 @@ int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_
         return rc;
     rc = reserve(t, thread, request, id, why);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint64_t tokens, uint64_t cost_nusd,
@@ -239,7 +240,7 @@ int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlsh
     fill_charging(t, &ending.charging);
     rc = tl_ending_run(thread, id, &ending, result, NULL);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_refund(tlshm_t *t, tlshm_id id, tlshm_result *result)
@@ -251,7 +252,7 @@ int tlshm_refund(tlshm_t *t, tlshm_id id, tlshm_result *result)
         return rc;
     rc = tl_ending_run(thread, id, &ending, result, NULL);
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 static int check_more(const tlshm_amounts *more, uint64_t ttl_ns)
@@ -284,7 +285,7 @@ int tlshm_extend(tlshm_t *t, tlshm_id id, const tlshm_amounts *more, uint64_t tt
         tl_explain(thread, body->scope, tl_body_scopes(body), of, &no, body->deadline, why);
     }
     tl_segment_leave(thread);
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- looks */
@@ -299,7 +300,7 @@ int tlshm_resolve(tlshm_t *t, const char *key, size_t len, tlshm_handle *out)
     if (rc < 0)
         return rc;
     /* A remembered handle may be stale; who asks for one wants one that works. */
-    rc = tl_scopes_resolve_anew(t, &thread->hand, key, len, &handle);
+    rc = tl_segment_answer(t, tl_scopes_resolve_anew(t, &thread->hand, key, len, &handle));
     tl_segment_leave(thread);
     if (rc == 0)
         *out = handle;
@@ -350,6 +351,7 @@ int tlshm_reservation(tlshm_t *t, tlshm_id id, tlshm_reservation_info *out)
         return -TLSHM_EUNKNOWN;
     tl_segment_look(t, &hand);
     int rc = tl_txn_record(&hand, index, TL_WHOLE, &record);
+    rc = tl_segment_answer(t, rc);
     if (rc < 0)
         return rc;
     if (shm_status(record.head) == SHM_FREE || shm_status(record.head) > SHM_EXPIRED || !tl_id_is(id, &record))
@@ -364,5 +366,5 @@ int tlshm_scope_key(tlshm_t *t, tlshm_handle scope, char *buf, size_t size)
     if (!t || !buf || size < TLSHM_KEY_MAX + 1)
         return -TLSHM_EINVAL;
     tl_segment_look(t, &hand);
-    return tl_directory_key(&hand, scope, buf);
+    return tl_segment_answer(t, tl_directory_key(&hand, scope, buf));
 }

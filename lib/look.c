@@ -68,7 +68,7 @@ int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *
     tl_segment_look(t, &hand);
     for (unsigned i = 0; rc > 0 && i < TRIES; i++)
         rc = look_once(&hand, look);
-    return rc < 0 ? rc : 0;
+    return tl_segment_answer(t, rc < 0 ? rc : 0);
 }
 
 /* A scope that was never seen: no use, and the limits that its level's default gives. */
@@ -97,15 +97,17 @@ int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, str
     tl_segment_look(t, &hand);
     int rc = tl_scopes_resolve(t, &hand, key, len, false, &handle);
     for (unsigned tries = 0; tries < 4; tries++) {
-        if (rc == -TLSHM_ENOENT)
-            return look_at_unseen(&hand, key, len, look);
+        if (rc == -TLSHM_ENOENT) {
+            rc = look_at_unseen(&hand, key, len, look);
+            break;
+        }
         if (rc == 0)
             rc = tl_look_at(t, handle, detailed, look);
         if (rc != -TLSHM_ESTALE)
-            return rc;
+            break;
         rc = tl_scopes_resolve_anew(t, &hand, key, len, &handle);
     }
-    return rc;
+    return tl_segment_answer(t, rc);
 }
 
 static int64_t remaining_of(const struct tl_look *look, unsigned i)

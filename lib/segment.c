@@ -254,19 +254,19 @@ static int check_machine(const struct shm_header *header, const char *path, stru
     return 0;
 }
 
-/* Checks a mapped file and places the sections. Nothing is written, and no number is used before it was checked. */
-static int check_file(struct tl_map *map, void *base, uint64_t size, const char *path, struct tlshm_error *err)
+/* Checks a header in private memory against the file's size. No number is used before it was checked. */
+static int check_file(const struct shm_header *header, uint64_t size, tlshm_geometry *geometry, const char *path,
+                      struct tlshm_error *err)
 {
-    const struct shm_header *header = base;
-    tlshm_geometry geometry;
+    struct tl_map map;
     const char *what;
     int rc = check_identity(header, path, err);
     if (rc < 0)
         return rc;
-    tl_layout_read_geometry(header, &geometry);
-    if (tl_layout_geometry(&geometry, &what) < 0)
+    tl_layout_read_geometry(header, geometry);
+    if (tl_layout_geometry(geometry, &what) < 0)
         return fail(err, TLSHM_ECORRUPT, 0, "%s: the header's %s is out of range", path, what);
-    uint64_t bytes = tl_layout_place(map, &geometry, base);
+    uint64_t bytes = tl_layout_place(&map, geometry, NULL);
     if (bytes != tl_load_relaxed(&header->bytes))
         return fail(err, TLSHM_ECORRUPT, 0, "%s: the header says %llu bytes, its geometry takes %llu", path,
                     (unsigned long long)tl_load_relaxed(&header->bytes), (unsigned long long)bytes);
@@ -307,40 +307,58 @@ static int open_segment(const char *path, unsigned flags, struct stat *st, struc
     return rc;
 }
 
-static void set_clock(struct tlshm *t)
+/* `copy`: the header as it was checked. */
+static void set_clock(struct tlshm *t, const struct shm_header *copy)
 {
     struct shm_header *header = t->map.header;
-    bool virtual_clock = tl_load_relaxed(&header->virtual_clock) != 0;
+    bool virtual_clock = tl_load_relaxed(&copy->virtual_clock) != 0;
     t->clock.virtual_boot = virtual_clock ? &header->virtual_boot : NULL;
     t->clock.virtual_wall = virtual_clock ? &header->virtual_wall : NULL;
     t->clock.slept = &header->slept;
     t->clock.readonly = t->map.readonly;
     if (t->map.readonly) { /* a segment that nobody writes would not learn of a suspend */
-        tl_store_relaxed(&t->unmapped_slept, tl_max(tl_load(&header->slept), tl_clock_slept()));
+        tl_store_relaxed(&t->unmapped_slept, tl_max(tl_load_relaxed(&copy->slept), tl_clock_slept()));
         t->clock.slept = &t->unmapped_slept;
         t->clock.readonly = false;
     }
 }
 
+/* Reads the header, for it may be gone from the mapping before it was looked at there: the file may be cut short. */
+static int read_header(int fd, struct shm_header *out, const char *path, struct tlshm_error *err)
+{
+    ssize_t n = pread(fd, out, sizeof *out, 0);
+    if (n < 0)
+        return fail_sys(err, "read", path, errno);
+    if (n != (ssize_t)sizeof *out)
+        return fail(err, TLSHM_ETRUNCATED, 0, "%s: it was cut short while it was read", path);
+    return 0;
+}
+
+/* Nothing in the mapping is touched here. */
 static int map_segment(struct tlshm *t, int fd, const struct stat *st, unsigned flags, struct tlshm_error *err)
 {
+    struct shm_header header;
+    tlshm_geometry geometry;
     int protection = flags & TLSHM_READONLY ? PROT_READ : PROT_READ | PROT_WRITE;
     uint64_t size = (uint64_t)st->st_size;
+    int rc = read_header(fd, &header, t->path, err);
+    if (rc == 0)
+        rc = check_file(&header, size, &geometry, t->path, err);
+    if (rc < 0)
+        return rc;
     void *base = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return fail_sys(err, "map", t->path, errno);
-    int rc = check_file(&t->map, base, size, t->path, err);
-    if (rc == 0 && tl_keys_init(&t->keys) < 0)
-        rc = fail(err, TLSHM_ENOMEM, 0, "%s: no memory for the key cache", t->path);
-    if (rc < 0) {
+    if (tl_keys_init(&t->keys) < 0) {
         munmap(base, size);
-        return rc;
+        return fail(err, TLSHM_ENOMEM, 0, "%s: no memory for the key cache", t->path);
     }
+    tl_layout_place(&t->map, &geometry, base);
     t->map.bytes = size;
     t->map.readonly = (flags & TLSHM_READONLY) != 0;
     t->device = (uint64_t)st->st_dev;
     t->inode = (uint64_t)st->st_ino;
-    set_clock(t);
+    set_clock(t, &header);
     tl_store_relaxed(&t->users, 1);
     tl_store_relaxed(&t->fork_generation, tl_os_fork_generation());
     return 0;
@@ -451,15 +469,25 @@ static void free_overruns(struct tlshm *t)
     }
 }
 
-/* One user less; the last one unmaps. */
+/* One user less; the last one unmaps, unless the C library's list of held mutexes leads through the mapping for ever. */
 static void drop(struct tlshm *t)
 {
     if (tl_add(&t->users, (uint64_t)-1) != 1)
         return;
     tl_keys_destroy(&t->keys);
     free_overruns(t);
-    munmap(t->map.header, t->map.bytes);
+    if (!tl_load(&t->stuck))
+        munmap(t->map.header, t->map.bytes);
     free(t);
+}
+
+static void release_seat(struct tl_thread *thread)
+{
+    struct tlshm *t = thread->t;
+    if (!tl_seat_release(&thread->hand))
+        tl_store_release(&t->stuck, 1);
+    free(thread);
+    drop(t);
 }
 
 static void leave_all(void *list)
@@ -467,11 +495,7 @@ static void leave_all(void *list)
     struct tl_thread *thread = list;
     while (thread) {
         struct tl_thread *next = thread->next;
-        struct tlshm *t = thread->t;
-        bool free_to_go = tl_seat_release(&thread->hand);
-        free(thread);
-        if (free_to_go)
-            drop(t);
+        release_seat(thread);
         thread = next;
     }
     tl_segment_threads = NULL;
@@ -542,11 +566,15 @@ int tl_segment_enter_anew(struct tlshm *t, struct tl_thread **out)
 {
     if (TL_UNLIKELY(!t))
         return -TLSHM_EINVAL;
+    if (TL_UNLIKELY(tl_segment_lost(t)))
+        return -TLSHM_ETRUNCATED;
     if (TL_UNLIKELY(moving))
         return -TLSHM_EREENTRANT;
     moving = 1;
     struct tl_thread *thread = find_thread(t);
     int rc = thread ? 0 : join(t, &thread);
+    if (TL_UNLIKELY(rc < 0 && tl_segment_lost(t)))
+        rc = -TLSHM_ETRUNCATED;
     moving = 0;
     if (rc < 0)
         return rc;
@@ -567,17 +595,14 @@ void tl_segment_look(struct tlshm *t, struct tl_hand *hand)
     tl_clock_copy(&hand->clock, &t->clock);
 }
 
-static void leave(struct tlshm *t, struct tl_thread *thread)
+static void leave(struct tl_thread *thread)
 {
     struct tl_thread **link = &tl_segment_threads;
     while (*link != thread)
         link = &(*link)->next;
     *link = thread->next;
     pthread_setspecific(at_exit, tl_segment_threads);
-    bool free_to_go = tl_seat_release(&thread->hand);
-    free(thread);
-    if (free_to_go)
-        drop(t);
+    release_seat(thread);
 }
 
 void tl_segment_release(struct tlshm *t)
@@ -587,7 +612,7 @@ void tl_segment_release(struct tlshm *t)
     moving = 1;
     struct tl_thread *thread = find_thread(t);
     if (thread && !thread->busy)
-        leave(t, thread);
+        leave(thread);
     moving = 0;
 }
 

@@ -27,6 +27,8 @@ struct tlshm {
     tl_word users;   /* 1 for being attached, 1 for each thread with a seat */
     tl_word fork_generation;
     tl_word unmapped_slept; /* stands in for the header's word on a read-only attachment */
+    tl_word stuck;          /* not 0: the mapping must stay, see tl_seat_release() */
+    tl_word lost;           /* not 0: the file was cut short, and other memory stands in its place (presence.c) */
     uint64_t device, inode;
     char path[256];
 };
@@ -52,14 +54,28 @@ extern __thread uint64_t tl_segment_generation __attribute__((tls_model("initial
 int tl_segment_enter_anew(struct tlshm *t, struct tl_thread **out);
 
 /*
+ * Was the segment lost (tlshm_fault())? What is found in its memory from then on means nothing. Looked at when a call
+ * enters, and again before it answers (tl_segment_answer()).
+ */
+TL_INLINE bool tl_segment_lost(const struct tlshm *t)
+{
+    return TL_UNLIKELY(tl_load_relaxed(&t->lost) != 0);
+}
+
+TL_INLINE int tl_segment_answer(const struct tlshm *t, int rc)
+{
+    return tl_segment_lost(t) ? -TLSHM_ETRUNCATED : rc;
+}
+
+/*
  * Enters a call that writes: finds or makes the thread's seat. On 0 the caller leaves with tl_segment_leave().
- * 0, -TLSHM_EINVAL, -TLSHM_EREADONLY, -TLSHM_EREENTRANT, -TLSHM_ENOSEAT, -TLSHM_ENOMEM, -TLSHM_ECORRUPT.
+ * 0, -TLSHM_EINVAL, -TLSHM_EREADONLY, -TLSHM_EREENTRANT, -TLSHM_ENOSEAT, -TLSHM_ENOMEM, -TLSHM_ETRUNCATED: it was lost.
  */
 TL_INLINE int tl_segment_enter(struct tlshm *t, struct tl_thread **out)
 {
     struct tl_thread *thread = tl_segment_threads;
     bool mine = thread && thread->t == t && tl_load_relaxed(tl_os_fork_word) == tl_segment_generation;
-    if (TL_UNLIKELY(!mine || thread->busy))
+    if (TL_UNLIKELY(!mine || thread->busy || tl_segment_lost(t)))
         return tl_segment_enter_anew(t, out);
     thread->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);

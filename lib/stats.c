@@ -85,7 +85,7 @@ int tlshm_get_segment(tlshm_t *t, tlshm_segment_info *out)
     out->reaper_lag_max_ns = tl_load_relaxed(&header->reaper_lag_max);
     count_things(&hand, out);
     show_counters(&t->map, &out->counters);
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 int tlshm_scope_next(tlshm_t *t, uint64_t *cursor, tlshm_handle *out)
@@ -98,9 +98,9 @@ int tlshm_scope_next(tlshm_t *t, uint64_t *cursor, tlshm_handle *out)
     while (*cursor < count) {
         *out = tl_directory_live(&hand, t->map.tier_cells + (uint32_t)(*cursor)++);
         if (*out)
-            return 1;
+            return tl_segment_answer(t, 1);
     }
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 int tlshm_usage_handle(tlshm_t *t, tlshm_handle scope, tlshm_scope_usage *out)
@@ -130,9 +130,9 @@ int tlshm_reservation_next(tlshm_t *t, uint64_t *cursor, tlshm_reservation_info 
         if (rc < 0)
             return rc;
         tl_look_reservation(&hand, &record, out);
-        return 1;
+        return tl_segment_answer(t, 1);
     }
-    return 0;
+    return tl_segment_answer(t, 0);
 }
 
 /* A hint only: pids lie across namespaces and are used again. */
@@ -159,8 +159,8 @@ int tlshm_seat_next(tlshm_t *t, uint64_t *cursor, tlshm_seat_info *out)
     out->operations = tl_load(&seat->cur) >> 1;
     out->in_call = tl_load(&seat->cur) & 1;
     if (out->pid == 0)
-        return 1;
+        return tl_segment_answer(t, 1);
     out->state = seems_dead(out->pid) ? TLSHM_SEAT_DEAD : TLSHM_SEAT_TAKEN;
     out->age_ns = now - tl_min(now, tl_load_relaxed(&seat->since));
-    return 1;
+    return tl_segment_answer(t, 1);
 }

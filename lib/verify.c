@@ -265,5 +265,5 @@ int tlshm_verify(tlshm_t *t, tlshm_verify_found found, void *context, tlshm_veri
     free(a.scope);
     if (report)
         *report = a.report;
-    return (int)tl_min(a.report.faults, INT32_MAX);
+    return tl_segment_answer(t, (int)tl_min(a.report.faults, INT32_MAX));
 }

@@ -319,9 +319,6 @@ Test(attach, garbage_in_the_seats, .timeout = 240)
     use_garbage(seats, seats_end, 0, 0);
 }
 
-/* Attachments whose mappings stay for ever, where a leak checker finds them. */
-static tlshm_t *volatile left[8];
-
 /* The mutex of the seat that this thread has in `t`, with something else written into it. */
 static void spoil_own_mutex(tlshm_t *t, size_t word, uint32_t value)
 {
@@ -346,7 +343,6 @@ Test(attach, mutex_that_is_spoilt_while_it_is_held)
         struct ask a;
         tlshm_id id = 0;
         tlshm_t *t = space_attach(&space);
-        left[i] = t;
         cr_assert_eq(tlshm_reserve(t, ask_for(&a, "agent:a", "tokens=1"), &id, NULL), TLSHM_OK);
         spoil_own_mutex(t, cases[i].word, cases[i].value);
         tlshm_detach(t);
