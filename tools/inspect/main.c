@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "guard.h"
 #include "inspect.h"
 #include "signals.h"
 #include "term.h"
@@ -323,7 +324,7 @@ static int parse(struct inspect *in, struct option_parser *p, const struct comma
 static int attach(struct inspect *in)
 {
     struct tlshm_error error;
-    int rc = tlshm_attach(&in->tlshm, in->segment, TLSHM_READONLY, &error);
+    int rc = guard_attach(&in->tlshm, in->segment, TLSHM_READONLY, &error);
     if (rc == 0)
         return EXIT_OK;
     struct emit *e = inspect_emit(in);
@@ -336,13 +337,12 @@ static int attach(struct inspect *in)
 /* A segment that was made anew under the same name is the one that people mean. */
 static void follow_name(struct inspect *in)
 {
-    tlshm_segment_info info;
     tlshm_t *fresh;
-    if (tlshm_get_segment(in->tlshm, &info) != 0 || !(info.destroyed || info.unlinked))
+    if (tlshm_stale(in->tlshm) == 0)
         return;
-    if (tlshm_attach(&fresh, in->segment, TLSHM_READONLY, NULL) != 0)
+    if (guard_attach(&fresh, in->segment, TLSHM_READONLY, NULL) != 0)
         return;
-    tlshm_detach(in->tlshm);
+    guard_detach(in->tlshm);
     in->tlshm = fresh;
     in->has_before = false;
 }
@@ -390,6 +390,6 @@ int main(int argc, char **argv)
     rc = attach(&in);
     if (rc == EXIT_OK)
         rc = in.watch ? watch(&in, view, parser.argc, parser.argv) : view->run(&in, parser.argc, parser.argv);
-    tlshm_detach(in.tlshm);
+    guard_detach(in.tlshm);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include <tlshm/stats.h>
 
 #include "emit.h"
+#include "guard.h"
 
 /* ------------------------------------------------------------------------------------------------------ membership */
 
@@ -61,7 +62,7 @@ int fleet_add(struct fleet *f, const char *name)
 
 static void drop(struct fleet *f, size_t i)
 {
-    tlshm_detach(f->segments[i]->tlshm);
+    guard_detach(f->segments[i]->tlshm);
     free(f->segments[i]->name);
     free(f->segments[i]);
     f->segments[i] = f->segments[--f->count];
@@ -90,7 +91,7 @@ static void refuse(const struct fleet *f, struct segment *s, int code, const cha
 {
     if (stat(s->path, &s->refused) != 0)
         memset(&s->refused, 0, sizeof s->refused);
-    tlshm_detach(s->tlshm);
+    guard_detach(s->tlshm);
     s->tlshm = NULL;
     trouble(f, s, code, text);
 }
@@ -135,7 +136,7 @@ static bool attach(const struct fleet *f, struct segment *s, bool force)
         s->trouble = 0; /* another file: what is wrong with it is news */
     struct tlshm_error error;
     tlshm_segment_info info;
-    int rc = tlshm_attach(&s->tlshm, s->name, 0, &error);
+    int rc = guard_attach(&s->tlshm, s->name, 0, &error);
     if (rc == -TLSHM_ENOENT)
         return absent(f, s), false;
     if (rc != 0) {
@@ -152,11 +153,11 @@ static bool attach(const struct fleet *f, struct segment *s, bool force)
 static void check_gone(const struct fleet *f, struct segment *s)
 {
     tlshm_segment_info info;
-    int rc = tlshm_get_segment(s->tlshm, &info);
-    if (rc == -TLSHM_ECORRUPT) {
+    int rc = tlshm_stale(s->tlshm);
+    if (rc == -TLSHM_ETRUNCATED) {
         refuse(f, s, rc, tlshm_error_text(rc));
-    } else if (rc == 0 && (info.destroyed || info.unlinked)) {
-        tlshm_detach(s->tlshm);
+    } else if (rc == 1 && tlshm_get_segment(s->tlshm, &info) == 0) {
+        guard_detach(s->tlshm);
         s->tlshm = NULL;
         s->told_absent = false;
         journal_say(f->journal, JOURNAL_GONE, s->name, NULL, "gone: %s",
@@ -267,7 +268,7 @@ uint64_t fleet_pass(struct fleet *f)
     for (size_t i = 0; i < f->count; i++) {
         struct segment *s = f->segments[i];
         int rc = s->tlshm != NULL ? tlshm_reap(s->tlshm, &s->report) : 0;
-        if (rc == -TLSHM_ECORRUPT)
+        if (rc == -TLSHM_ECORRUPT || rc == -TLSHM_ETRUNCATED)
             refuse(f, s, rc, tlshm_error_text(rc));
         else if (rc != 0) /* such as no seat free: may be over at the next pass */
             trouble(f, s, rc, tlshm_error_text(rc));

@@ -6,6 +6,8 @@
 
 #include <tlshm/admin.h>
 
+#include "guard.h"
+
 enum {
     RESERVATIONS_MIN = 16384,
     RESERVATIONS_MAX = 262144, /* more calls than that reuse the places of those that have ended */
@@ -57,7 +59,7 @@ tlshm_t *venue_open(const struct stage_head *head, bool virtual_clock, unsigned 
         snprintf(why, size, "%s", error.text);
         return NULL;
     }
-    if (tlshm_attach(&segment, head->segment, 0, &error) < 0) {
+    if (guard_attach(&segment, head->segment, 0, &error) < 0) {
         snprintf(why, size, "%s", error.text);
         tlshm_destroy(head->segment, NULL);
         return NULL;
@@ -72,7 +74,7 @@ tlshm_t *venue_open(const struct stage_head *head, bool virtual_clock, unsigned 
 
 void venue_close(tlshm_t *segment, const char *name, bool keep)
 {
-    tlshm_detach(segment);
+    guard_detach(segment);
     if (!keep)
         tlshm_destroy(name, NULL);
 }

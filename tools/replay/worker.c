@@ -14,6 +14,7 @@
 #include <tlshm.h>
 #include <tlshm/admin.h>
 
+#include "guard.h"
 #include "options.h"
 #include "random.h"
 #include "stage.h"
@@ -251,11 +252,11 @@ int worker_main(int argc, char **argv)
     if (desk >= w.stage.head->desk_count)
         return EXIT_USAGE;
     w.desk = &w.stage.desks[desk];
-    if (tlshm_attach(&w.segment, w.stage.head->segment, 0, &why) < 0) {
+    if (guard_attach(&w.segment, w.stage.head->segment, 0, &why) < 0) {
         snprintf(w.desk->why, sizeof w.desk->why, "%s", why.text);
         return EXIT_LIBRARY;
     }
     int code = serve(&w);
-    tlshm_detach(w.segment);
+    guard_detach(w.segment);
     return code;
 }

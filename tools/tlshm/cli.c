@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+
 /* ------------------------------------------------------------------------------------------------ segment and answers */
 
 const char *cli_segment(struct cli *cli)
@@ -23,7 +25,7 @@ int cli_attach(struct cli *cli, unsigned flags)
     const char *name = cli_segment(cli);
     if (!name)
         return EXIT_USAGE;
-    int rc = tlshm_attach(&cli->t, name, flags, &err);
+    int rc = guard_attach(&cli->t, name, flags, &err);
     return rc < 0 ? cli_error(cli, rc, name, &err) : EXIT_OK;
 }
 

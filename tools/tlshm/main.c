@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "cli.h"
+#include "guard.h"
 
 static const struct option_row options[] = {
     {OPT_SEGMENT, "segment", 's', "NAME", "the segment's name or path; else $TLSHM_SEGMENT"},
@@ -169,6 +170,6 @@ int main(int argc, char **argv)
     struct cli cli = {.tool = &tool};
     signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of the answer, not the end of a half-made call */
     int exit_code = run(&cli, argc, argv);
-    tlshm_detach(cli.t);
+    guard_detach(cli.t);
     return exit_code;
 }
