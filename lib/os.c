@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,17 +66,33 @@ uint64_t tl_os_random(void)
     return ((uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec << 16 ^ (uint64_t)getpid()) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void tl_os_clock_namespace(uint64_t *boot_ns, uint64_t *mono_ns)
+/* The kernel shows the offsets of a process's children, which are its own unless it has left for elsewhere. */
+static bool shares_time_with_children(void)
+{
+    struct stat own, children;
+    return stat("/proc/self/ns/time", &own) != 0 || stat("/proc/self/ns/time_for_children", &children) != 0 ||
+           own.st_ino == children.st_ino;
+}
+
+bool tl_os_clock_namespace(uint64_t *boot_ns, uint64_t *mono_ns)
 {
     char text[256], *line;
     long long s, ns;
     *boot_ns = *mono_ns = 0;
+    if (!shares_time_with_children())
+        return false;
     if (!read_file("/proc/self/timens_offsets", text, sizeof text))
-        return; /* a kernel without time namespaces */
+        return true; /* a kernel without time namespaces */
     if ((line = strstr(text, "monotonic")) && sscanf(line, "monotonic %lld %lld", &s, &ns) == 2)
         *mono_ns = (uint64_t)s * 1000000000u + (uint64_t)ns;
     if ((line = strstr(text, "boottime")) && sscanf(line, "boottime %lld %lld", &s, &ns) == 2)
         *boot_ns = (uint64_t)s * 1000000000u + (uint64_t)ns;
+    return true;
+}
+
+bool tl_os_descriptors_have_names(void)
+{
+    return access("/proc/self/fd", X_OK) == 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ fork generation */

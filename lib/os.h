@@ -14,8 +14,14 @@ bool tl_os_boot_id(uint64_t id[2]);
 /* Random words; falls back to clock and pid where the kernel has none to give. */
 uint64_t tl_os_random(void);
 
-/* This process's offsets of the boot-time and monotonic clocks against the host's (time namespaces), ns. */
-void tl_os_clock_namespace(uint64_t *boot_ns, uint64_t *mono_ns);
+/*
+ * This process's offsets of the boot-time and monotonic clocks against the host's (time namespaces), ns. False when they
+ * cannot be known: it has left for another time namespace, in which only its children will be.
+ */
+bool tl_os_clock_namespace(uint64_t *boot_ns, uint64_t *mono_ns);
+
+/* Can an open file be named by its descriptor? Not without /proc. */
+bool tl_os_descriptors_have_names(void);
 
 /*
  * The fork generation: the word is never 0, and another one in a forked child than in its parent, however it was forked.

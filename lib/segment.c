@@ -49,6 +49,12 @@ static int fail_sys(struct tlshm_error *err, const char *what, const char *path,
     return fail(err, code, sys, "%s: cannot %s: %s", path, what, strerrordesc_np(sys));
 }
 
+/* A process in which the clock is one, and in its children another. */
+static int fail_between_times(const char *path, struct tlshm_error *err)
+{
+    return fail(err, TLSHM_ECLOCK, 0, "%s: this process has left for another time namespace and is not in it", path);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- paths */
 
 static bool plain_name(const char *name)
@@ -81,7 +87,7 @@ static void write_identity(struct shm_header *header, const tlshm_geometry *geom
 {
     uint64_t boot_id[2], boot_ns, mono_ns;
     tl_os_boot_id(boot_id);
-    tl_os_clock_namespace(&boot_ns, &mono_ns);
+    (void)tl_os_clock_namespace(&boot_ns, &mono_ns); /* known, unless the segment's clock is virtual */
     tl_store_relaxed(&header->version, SHM_VERSION);
     tl_store_relaxed(&header->fingerprint, tl_layout_fingerprint());
     tl_store_relaxed(&header->bytes, bytes);
@@ -174,7 +180,7 @@ static int publish(int fd, const char *path, struct tlshm_error *err)
     return fail_sys(err, "name the segment", path, errno);
 }
 
-/* For file systems without unnamed files: a temporary name, linked to the real one when all is written. */
+/* Where unnamed files are not to be had or cannot be named: a temporary name, linked to the real one at the end. */
 static int create_named(const char *directory, const char *path, const tlshm_geometry *geometry,
                         struct tlshm_error *err)
 {
@@ -205,8 +211,13 @@ int tl_segment_create(const char *name, const tlshm_geometry *wanted, struct tls
         geometry = *wanted;
     if (tl_layout_geometry(&geometry, &what) < 0)
         return fail(err, TLSHM_EINVAL, 0, "geometry: %s is out of range", what);
+    uint64_t boot_ns, mono_ns;
+    if (!geometry.virtual_clock && !tl_os_clock_namespace(&boot_ns, &mono_ns))
+        return fail_between_times(path, err);
     parent_of(path, directory, sizeof directory);
     make_default_place(directory);
+    if (!tl_os_descriptors_have_names())
+        return create_named(directory, path, &geometry, err);
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
         return create_named(directory, path, &geometry, err);
@@ -248,7 +259,8 @@ static int check_machine(const struct shm_header *header, const char *path, stru
         (boot_id[0] != tl_load_relaxed(&header->boot_id[0]) || boot_id[1] != tl_load_relaxed(&header->boot_id[1])))
         return fail(err, TLSHM_EBOOT, 0, "%s: made before the last boot of this host: its clock has started anew",
                     path);
-    tl_os_clock_namespace(&boot_ns, &mono_ns);
+    if (!tl_os_clock_namespace(&boot_ns, &mono_ns))
+        return fail_between_times(path, err);
     if (boot_ns != tl_load_relaxed(&header->namespace_boot) || mono_ns != tl_load_relaxed(&header->namespace_mono))
         return fail(err, TLSHM_ECLOCK, 0, "%s: made in another time namespace: the clocks differ", path);
     return 0;

@@ -48,7 +48,7 @@ typedef struct tlshm_geometry {
 /*
  * Creates a segment: all space really allocated, published under its name in one step (nobody can attach to a
  * half-made one), never over an existing file. `geometry` may be NULL for defaults. `err` may be NULL.
- * Returns 0, -EEXIST -EINVAL -ENOSPC -EACCES -ESYS.
+ * Returns 0, -EEXIST -EINVAL -ENOSPC -EACCES -ESYS, -ECLOCK: the process has left for a time namespace that it is not in.
  */
 int tlshm_create(const char *name, const tlshm_geometry *geometry, struct tlshm_error *err);
 

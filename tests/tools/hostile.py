@@ -269,6 +269,28 @@ def full_file_system(place):
        f"{done.returncode}: {done.stderr}")
 
 
+def without_proc(place):
+    name = "no /proc"
+    done = in_mounts(place, """
+        mount -t tmpfs tmpfs /proc
+        export LD_LIBRARY_PATH="$T/../lib"
+        "$T/tlshm" --version || exit 99
+        "$T/tlshm" -s "$P/procless" create || exit 11
+        if "$T/tlshm" -s "$P/procless" create; then exit 12; fi
+        "$T/tlshm" -s "$P/procless" reserve agent:a --tokens 5 || exit 13
+        "$T/tlshm-inspect" -s "$P/procless" --verify || exit 14
+        [ -z "$(ls -A "$P" | grep '^\\.tlshm')" ] || exit 15
+    """)
+    if done is None:
+        skip(name, "no mount namespaces here")
+        return
+    if done.returncode == 99:
+        skip(name, "no program of this build starts without it")
+        return
+    ok(done.returncode == 0 and b"EEXIST" in done.stderr, name + ": segments are made and used all the same",
+       f"{done.returncode}: {done.stderr}")
+
+
 def main():
     place = tempfile.mkdtemp(prefix="tlshm-hostile-")
     try:
@@ -278,6 +300,7 @@ def main():
         another_user(place)
         readonly_file_system(place)
         full_file_system(place)
+        without_proc(place)
     finally:
         for root, _, files in os.walk(place):
             for name in files:
