@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define STEPS_MAX 100000000u /* 65536 lost races of the largest operation are less */
-#define MOMENTS 6            /* copies of each call in the middle */
-#define STATES_MAX 64
+#define MOMENTS 12           /* of each call, before so many of its compare-and-swaps */
+#define STATES_MAX 128
 
 const char *const ground_keys[GROUND_KEYS] = {"agent:a", "agent:b", "tenant:t", "user:u",
                                               "global:", "agent:c", "org:new",  "nosuch:x"};
@@ -29,22 +29,24 @@ static unsigned states;
 static struct {
     const char *call;
     uint64_t steps;     /* accesses since the call began */
-    uint64_t moment;    /* a copy is to be taken at this access; 0: none */
+    unsigned moments;   /* copies still to be taken, one before each compare-and-swap */
     uint64_t damage_at; /* a word is to be changed at this access; 0: none */
     tl_word *word;
     uint64_t value;
 } hook;
 
-static void keep_state(void);
+static void keep_state(bool dead);
 static bool is_ours(const tl_word *word);
 
 void tl_hook(enum tl_access access, const volatile void *address)
 {
-    (void)access;
     (void)address;
     hook.steps++;
-    if (hook.steps == hook.moment)
-        keep_state();
+    if (access == TL_SWAP && hook.moments > 0) {
+        hook.moments--;
+        keep_state(true);
+        keep_state(false);
+    }
     if (hook.steps == hook.damage_at && !is_ours(hook.word))
         atomic_store_explicit(hook.word, hook.value, memory_order_relaxed);
     MUST(hook.steps < STEPS_MAX, "%s does not end", hook.call);
@@ -67,19 +69,19 @@ void ground_begin_call(const char *name)
 
 /* ------------------------------------------------------------------------------------------------------------ states */
 
-static void keep_state(void)
+/* Whoever is in a call is dead, or alive and stopped. */
+static void keep_state(bool dead)
 {
     if (states == STATES_MAX)
         return;
     unsigned char *copy = malloc(map.bytes);
     MUST(copy != NULL, "no memory");
     memcpy(copy, map.header, map.bytes);
-    /* Its holder is dead in every second copy; in the others it is alive, and stopped. */
     for (uint32_t s = 0; s < map.seat_count; s++) {
         unsigned char *lock = copy + ((unsigned char *)&map.seats[s].lock - (unsigned char *)map.header);
         uint32_t word;
         memcpy(&word, lock, sizeof word);
-        word = word == 0 ? 0 : states % 2 == 0 ? UINT32_C(0x40000000) | word : 1;
+        word = word == 0 ? 0 : dead ? UINT32_C(0x40000000) | word : 1;
         memcpy(lock, &word, sizeof word);
     }
     state[states++] = copy;
@@ -164,29 +166,36 @@ static void rest(void)
     space.t = NULL;
 }
 
-/* How many accesses the call makes from rest; a copy is taken at one of them. */
-static uint64_t play(void (*call)(void), uint64_t moment)
+static void play(void (*call)(void))
 {
     memcpy(map.header, state[0], map.bytes);
     attach();
-    hook.steps = 0;
-    hook.moment = moment;
+    hook.moments = MOMENTS;
     call();
-    uint64_t steps = hook.steps;
-    hook.moment = 0;
+    hook.moments = 0;
     rest();
-    return steps;
+}
+
+/* How many states have an operation that is open: without them nobody would ever help. */
+static unsigned open_states(void)
+{
+    unsigned open = 0;
+    for (unsigned i = 0; i < states; i++)
+        for (uint32_t s = 0; s < map.seat_count; s++) {
+            uint64_t cur;
+            memcpy(&cur, state[i] + ((unsigned char *)&map.seats[s].cur - (unsigned char *)map.header), sizeof cur);
+            open += cur & 1;
+        }
+    return open;
 }
 
 static void make_states(void)
 {
     static void (*const calls[])(void) = {middle_reserve, middle_settle, middle_reap, middle_scope, middle_limits};
-    keep_state();
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        uint64_t steps = play(calls[i], 0);
-        for (unsigned m = 1; m <= MOMENTS; m++)
-            play(calls[i], steps * m / (MOMENTS + 1) + 1);
-    }
+    keep_state(false);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        play(calls[i]);
+    MUST(open_states() * 4 > states, "only %u of %u states are in the middle of an operation", open_states(), states);
 }
 
 static void clean_up(void)

@@ -5,7 +5,7 @@
  *
  * STATES  The first is a segment at rest that has been used: live, overdue and ended reservations, tiers, limits of several
  * windows, a paused scope. The others are the same in the middle of a call, as a worker leaves them that is killed or
- * stopped there: copies taken at a hook.
+ * stopped there: copies taken before its compare-and-swaps.
  *
  * WHAT IS LEFT ALONE  The mutex of a seat that this process holds: the C library's and the kernel's lists of held mutexes
  * lead through it, and neither can be taught to doubt them. Mutexes of other seats are damaged like everything else.

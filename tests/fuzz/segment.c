@@ -47,9 +47,11 @@ static struct bytes *in(void)
 
 /* --------------------------------------------------------------------------------------------------------- arguments */
 
+/* The first ones are scopes that are there. */
 static const char *any_key(void)
 {
-    return ground_keys[bytes_below(in(), GROUND_KEYS)];
+    unsigned which = bytes_8(in());
+    return ground_keys[which < 224 ? which % 5 : which % GROUND_KEYS];
 }
 
 static tlshm_id any_id(void)
@@ -67,18 +69,20 @@ static tlshm_handle any_handle(void)
 static tlshm_amounts any_amounts(void)
 {
     tlshm_amounts a = {{0}};
-    unsigned which = bytes_8(in());
+    unsigned which = bytes_8(in()) | 1u << TLSHM_TOKENS;
     for (unsigned u = 0; u < TLSHM_UNITS; u++)
         if (which >> u & 1)
-            a.of[u] = u == TLSHM_CONCURRENCY ? 0 : (which & 0x80) != 0 ? bytes_take(in(), 7) : bytes_8(in());
+            a.of[u] = u == TLSHM_CONCURRENCY ? 0 : (which & 0x80) != 0 ? bytes_take(in(), 6) : bytes_8(in());
     return a;
 }
 
 static tlshm_limit any_limit(void)
 {
     static const char *const texts[] = {
-        "tokens 5000 per 1m/4 strict", "concurrency 3",        "cost $2 per day",       "tokens 9 lifetime",
-        "tokens unlimited per 1h/4",   "requests 5 per month", "tool_calls 0 per 1s/1", "tokens 3M per week",
+        "tokens 5000 per 1m/4 strict", "concurrency 3",
+        "requests 2 per day",          "tokens 9 lifetime",
+        "tokens unlimited per 1h/4",   "cost $3 per day in Europe/Berlin",
+        "tool_calls 0 per 1s/1",       "tokens 3M per week",
     };
     tlshm_limit limit;
     MUST(tlshm_limit_parse(texts[bytes_below(in(), 8)], &limit, NULL) == 0, "limit");
@@ -111,10 +115,13 @@ static void one_reserve(void)
     for (unsigned i = 0; i < r.scope_count; i++) {
         bool by_handle = (shape & 0x80) != 0 && i % 2 == 0;
         scopes[i] = (tlshm_scope){.key = by_handle ? NULL : any_key(), .handle = by_handle ? any_handle() : 0};
+        for (unsigned j = 0; j < i; j++)
+            if (scopes[j].key != NULL && scopes[j].key == scopes[i].key)
+                scopes[i].key = ground_keys[(shape + i) % 5];
     }
     r.estimate = any_amounts();
     r.flags = (shape & 0x40) != 0 ? TLSHM_FREE_ON_DEATH : 0;
-    r.ttl_ns = (shape & 0x20) != 0 ? bytes_take(in(), 8) : bytes_take(in(), 5);
+    r.ttl_ns = 1 + ((shape & 0x20) != 0 ? bytes_take(in(), 6) : bytes_take(in(), 4));
     if ((shape & 0x10) != 0) {
         r.idempotency_key = bytes_8(in()) % 2 == 0 ? "first" : "second";
         r.idempotency_len = strlen(r.idempotency_key);
