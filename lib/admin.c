@@ -217,14 +217,14 @@ int tlshm_limit_set(tlshm_t *t, const char *key, size_t len, const tlshm_limit *
 {
     struct change change = {.what = PUT};
     int rc = pack_change(t, limit, &change);
-    return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
+    return rc < 0 ? rc : with_scope(t, key, len, do_change, &change);
 }
 
 int tlshm_limit_unset(tlshm_t *t, const char *key, size_t len, const tlshm_limit *limit)
 {
     struct change change = {.what = DROP};
     int rc = pack_change(t, limit, &change);
-    return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
+    return rc < 0 ? rc : with_scope(t, key, len, do_change, &change);
 }
 
 /* ----------------------------------------------------------------------------------------------- tiers and levels */
