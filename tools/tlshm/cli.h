@@ -58,6 +58,7 @@ enum option_id {
     OPT_BATCH,
     OPT_PRIORITY,
     OPT_FLEX,
+    OPT_CUT,
     OPT_COUNT
 };
 
@@ -79,6 +80,7 @@ command_function run_tier_set, run_tier_unset, run_tier_add, run_tier_drop, run_
 command_function run_default_set, run_default_unset, run_default_list, run_level_add, run_level_list;
 command_function run_reserve, run_settle, run_refund, run_extend, run_remaining, run_usage, run_reservation;
 command_function run_price, run_prices;
+command_function run_answer;
 
 /* The name from --segment or $TLSHM_SEGMENT; NULL after having complained. */
 const char *cli_segment(struct cli *cli);

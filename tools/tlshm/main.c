@@ -87,6 +87,12 @@ static const struct option_row price_options[] = {
     OPTION_ROWS_END,
 };
 
+static const struct option_row answer_options[] = {
+    {OPT_PROVIDER, "provider", 0, "NAME", "who answered: openai, anthropic, gemini, ...; any if not given"},
+    {OPT_CUT, "cut", 0, NULL, "the connection broke, or reading stopped before the end"},
+    OPTION_ROWS_END,
+};
+
 static const struct command_row commands[] = {
     {"create", "", "make a segment and print its path", create_options, 0, 0, run_create},
     {"destroy", "", "unlink a segment; running workers keep theirs", NULL, 0, 0, run_destroy},
@@ -120,6 +126,7 @@ static const struct command_row commands[] = {
     {"price", "MODEL", "print what a call costs, in dollars", price_options, 1, 1, run_price},
     {"prices", "", "check a price table and show what is in it", prices_options, 0, 0, run_prices},
     {"reap", "", "one pass: expire overdue holds, free dead seats", NULL, 0, 0, run_reap},
+    {"answer", "[FILE]", "print what a provider's body or event stream says it used", answer_options, 0, 1, run_answer},
     {"clock get", "", "show the segment's clock", NULL, 0, 0, run_clock_get},
     {"clock set", "BOOT_NS WALL_NS", "move a virtual clock", NULL, 2, 2, run_clock_set},
     {"clock advance", "TIME", "move a virtual clock forward", NULL, 1, 1, run_clock_advance},
