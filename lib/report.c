@@ -172,13 +172,16 @@ static void begin_list(struct tl_report *doc, unsigned list)
 
 static void end_modality(const struct told *t, unsigned list)
 {
-    static const char *const names[MODALITIES] = {"AUDIO", "IMAGE", "VIDEO"};
-    static const char *const numbers[MODALITIES] = {"4", "2", "3"};
+    /* Pages of documents are charged for as images. */
+    static const struct {
+        const char *name, *number; /* the number of the protocol's enumeration */
+        unsigned slot;
+    } kinds[] = {{"AUDIO", "4", 0}, {"IMAGE", "2", 1}, {"VIDEO", "3", 2}, {"DOCUMENT", "5", 1}};
     const struct tl_entry *e = &t->a->doc.entry;
 
-    for (unsigned i = 0; i < MODALITIES; i++)
-        if (strcmp(e->kind, names[i]) == 0 || strcmp(e->kind, numbers[i]) == 0)
-            add_figure(t, TL_SLOT_IN_AUDIO + MODALITIES * (list - TL_LIST_IN) + i, e->count);
+    for (unsigned i = 0; i < TL_COUNT_OF(kinds); i++)
+        if (strcmp(e->kind, kinds[i].name) == 0 || strcmp(e->kind, kinds[i].number) == 0)
+            add_figure(t, TL_SLOT_IN_AUDIO + MODALITIES * (list - TL_LIST_IN) + kinds[i].slot, e->count);
 }
 
 static void end_write(const struct told *t)

@@ -24,7 +24,7 @@ typedef struct tlshm_counts {
     uint64_t cache_write_5m;   /* of input_total: written to a cache for 5 minutes, or for a time that was not told */
     uint64_t cache_write_1h;   /* of input_total: written to a cache for an hour */
     uint64_t input_audio;      /* of input_total */
-    uint64_t input_image;      /* of input_total */
+    uint64_t input_image;      /* of input_total; pages of documents count as images */
     uint64_t input_video;      /* of input_total */
     uint64_t cache_read_audio; /* of cache_read and of input_audio */
     uint64_t output_total;     /* all output, reasoning included */

@@ -264,10 +264,10 @@ static const struct answer_case bodies[] = {
     {"Gemini, modalities as numbers, and zeros left out",
      GEMINI("{\"functionCall\":{\"name\":\"f\",\"args\":{}}},{\"functionCall\":{\"name\":\"g\",\"args\":{}}}",
             "{\"promptTokenCount\":5,\"totalTokenCount\":9,\"thoughtsTokenCount\":4,\"trafficType\":1,"
-            "\"promptTokensDetails\":[{\"modality\":2,\"tokenCount\":3}]}"),
+            "\"promptTokensDetails\":[{\"modality\":2,\"tokenCount\":3},{\"modality\":5,\"tokenCount\":1}]}"),
      TLSHM_PROVIDER_VERTEX,
      0,
-     {.counts = {.input_total = 5, .input_image = 3, .output_total = 4, .reasoning = 4, .tool_calls = 2},
+     {.counts = {.input_total = 5, .input_image = 4, .output_total = 4, .reasoning = 4, .tool_calls = 2},
       .model = "gemini-x"}},
     {"Gemini, nothing but the kind of traffic",
      GEMINI("", "{\"trafficType\":\"ON_DEMAND\"}"),
