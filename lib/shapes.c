@@ -106,8 +106,8 @@ static const struct tl_json_spot total_cost[] = {{"total_cost", NULL, TL_SLOT_CO
 static const struct tl_json_spot usage[] = {
     {"prompt_tokens", NULL, TL_SLOT_PROMPT, CHAT | RESPONSES},
     {"completion_tokens", NULL, TL_SLOT_OUTPUT, CHAT | RESPONSES},
-    {"input_tokens", NULL, TL_SLOT_INPUT, OPENAI | MESSAGES},
-    {"output_tokens", NULL, TL_SLOT_OUTPUT, OPENAI | MESSAGES},
+    {"input_tokens", NULL, TL_SLOT_INPUT, RESPONSES | MESSAGES},
+    {"output_tokens", NULL, TL_SLOT_OUTPUT, RESPONSES | MESSAGES},
     {"total_tokens", NULL, TL_SLOT_TOTAL, OPENAI},
     {"prompt_tokens_details", input_details, 0, OPENAI},
     {"prompt_token_details", input_details, 0, OPENAI},
