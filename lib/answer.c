@@ -268,13 +268,16 @@ static void end_message(struct parser *p)
 {
     struct tl_known *known = &p->account.known;
 
+    bool exception = strcmp(p->aws.message, "exception") == 0 || strcmp(p->aws.message, "error") == 0;
+
     if (p->inner.wrong || !tl_json_idle(&p->inner.json))
         tl_report_problem(&p->account, p->inner.json.taken, "the inner document is no JSON");
     if (p->event == EVENT_DOCUMENT) {
+        p->account.doc.is_error |= exception;
         p->account.doc.last |= strcmp(p->aws.event, "metadata") == 0;
         end_document(p);
     }
-    if (strcmp(p->aws.message, "exception") == 0 || strcmp(p->aws.message, "error") == 0)
+    if (exception)
         tl_report_error(&p->account, p->aws.exception);
     known->stream = true;
     p->event = EVENT_BEGINS;
@@ -406,6 +409,7 @@ static void put_answer(const struct parser *p, unsigned flags, tlshm_answer *out
     out->outcome = outcome_of(known, flags);
     if (out->outcome != TLSHM_UNKNOWN)
         tl_counts_of(known, p->provider, &out->counts, &out->others);
+    out->refused = known->error[0] && known->error_documents == known->documents && !known->unsure;
     out->has_cost = known->seen >> TL_SLOT_COST & 1;
     out->cost_nusd = out->has_cost ? known->slot[TL_SLOT_COST] : 0;
     memcpy(out->model, known->model, sizeof out->model);

@@ -92,9 +92,10 @@ static const struct tl_json_spot *level_spot(const struct tl_json *j)
 static const struct tl_json_spot *find_below(const struct tl_json *j, const char *key, unsigned length)
 {
     const struct tl_json_spot *level = level_spot(j);
+    char first = length ? key[0] : '\0'; /* tells most keys apart */
 
     for (const struct tl_json_spot *s = level ? level->below : NULL; s && s->key; s++)
-        if (s->kinds & j->kinds && strlen(s->key) == length && memcmp(s->key, key, length) == 0)
+        if (s->key[0] == first && s->kinds & j->kinds && strlen(s->key) == length && memcmp(s->key, key, length) == 0)
             return s;
     return NULL;
 }

@@ -483,8 +483,10 @@ void tl_report_merge(struct tl_account *a)
     merge_figures(known, doc);
     merge_models(known, doc);
     merge_progress(known, doc);
-    if (doc->is_error || doc->type & TL_TYPE_ERROR)
+    if (doc->is_error || doc->type & TL_TYPE_ERROR) {
+        known->error_documents += !(doc->seen & (CORE | METER)) && !doc->finish;
         tl_report_error(a, doc->error);
+    }
     known->calls += doc->calls;
     known->server_calls += doc->server_calls;
     known->outputs = (uint32_t)tl_max(known->outputs, doc->outputs);

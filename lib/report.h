@@ -48,6 +48,7 @@ struct tl_known {
     uint64_t slot[TL_SLOTS];
     uint64_t seen, nulls;
     uint32_t documents;
+    uint32_t error_documents; /* of them: errors and nothing else */
     uint32_t calls, server_calls, outputs, output_searches;
     uint32_t call_ids[TL_CALL_IDS]; /* hashes of the last ones */
     uint8_t next_id;

@@ -10,7 +10,9 @@
  *     while ((n = read(...)) > 0)
  *         tlshm_answer_feed(&parser, bytes, n);
  *     tlshm_answer_end(&parser, n < 0 ? TLSHM_ANSWER_CUT : 0, &answer);
- *     if (tlshm_answer_amounts(&answer, &actual) == 0)       (add the cost, which is priced elsewhere)
+ *     if (answer.refused)
+ *         tlshm_refund(t, id, NULL);
+ *     else if (tlshm_answer_amounts(&answer, &actual) == 0)  (add the cost, which is priced elsewhere)
  *         tlshm_settle(t, id, &actual, answer.outcome, NULL);
  *
  * What is read: one JSON document; documents one after the other (a line each, or not), or in one array; server-sent
@@ -72,7 +74,7 @@ int tlshm_provider_parse(const char *name);
 
 /* Caller-allocated; nothing of it is meant to be touched. */
 typedef struct tlshm_answer_parser {
-    uint64_t opaque[384];
+    uint64_t opaque[512];
 } tlshm_answer_parser;
 
 /* What is known of the use. */
@@ -84,6 +86,7 @@ typedef struct tlshm_answer {
      */
     enum tlshm_outcome outcome;
     uint32_t has_cost;
+    uint32_t refused;    /* 1: an error is all that it told, so the provider did not begin, and a refund is in place */
     tlshm_counts counts; /* of the model that was asked */
     tlshm_counts others; /* of another model that it asked for advice: billed beside, at that model's price */
     uint64_t cost_nusd;  /* has_cost: what the provider says that it charged, rounded up (OpenRouter, Perplexity) */

@@ -58,7 +58,7 @@ streams()
     says "what is wrong is told" 0 'outcome +at least.*problem +document 1, byte [0-9]+: prompt_tokens is no figure: -1'
     printf '{"error":{"code":"rate_limit_exceeded"}}' >"$place/in"
     run
-    says "an error is told" 0 'outcome +unknown.*error +rate_limit_exceeded'
+    says "an error is told" 0 'outcome +unknown.*error +rate_limit_exceeded.*refused +yes'
     : >"$place/in"
     run -j
     json "nothing" 0 "j['outcome'] == 'unknown' and j['model'] is None"

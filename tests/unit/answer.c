@@ -32,6 +32,7 @@ static void check(const struct answer_case *c, const char *bytes, size_t n)
     cr_expect_str_eq(got.model, c->expected.model, "%s: model '%s'", c->name, got.model);
     cr_expect_str_eq(got.other_model, c->expected.other_model, "%s: other model '%s'", c->name, got.other_model);
     cr_expect_str_eq(got.error, c->expected.error, "%s: error '%s'", c->name, got.error);
+    cr_expect_eq(got.refused, c->expected.refused, "%s: refused %d", c->name, (int)got.refused);
     cr_expect_eq(got.has_cost, c->expected.has_cost, "%s: has_cost", c->name);
     cr_expect_eq(got.cost_nusd, c->expected.cost_nusd, "%s: cost %llu", c->name, (unsigned long long)got.cost_nusd);
     cr_expect(c->expected.problem[0] ? strstr(got.problem, c->expected.problem) != NULL : got.problem[0] == '\0',
@@ -445,23 +446,27 @@ static const struct answer_case doubtful[] = {
      "{\"error\":{\"message\":\"slow down\",\"type\":\"tokens\",\"param\":null,\"code\":\"rate_limit_exceeded\"}}",
      0,
      0,
-     {.outcome = TLSHM_UNKNOWN, .error = "rate_limit_exceeded"}},
+     {.outcome = TLSHM_UNKNOWN, .refused = 1, .error = "rate_limit_exceeded"}},
     {"Anthropic's error",
      "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}",
      0,
      0,
-     {.outcome = TLSHM_UNKNOWN, .error = "overloaded_error"}},
+     {.outcome = TLSHM_UNKNOWN, .refused = 1, .error = "overloaded_error"}},
     {"Google's error, in an array",
      "[{\"error\":{\"code\":429,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
      0,
      0,
-     {.outcome = TLSHM_UNKNOWN, .error = "RESOURCE_EXHAUSTED"}},
+     {.outcome = TLSHM_UNKNOWN, .refused = 1, .error = "RESOURCE_EXHAUSTED"}},
     {"an error that has only a number",
      "{\"error\":{\"code\":503,\"message\":\"m\"}}",
      0,
      0,
-     {.outcome = TLSHM_UNKNOWN, .error = "503"}},
-    {"an error that is a text", "{\"error\":\"model not found\"}", 0, 0, {.outcome = TLSHM_UNKNOWN, .error = "error"}},
+     {.outcome = TLSHM_UNKNOWN, .refused = 1, .error = "503"}},
+    {"an error that is a text",
+     "{\"error\":\"model not found\"}",
+     0,
+     0,
+     {.outcome = TLSHM_UNKNOWN, .refused = 1, .error = "error"}},
     {"an error beside usage",
      "{\"model\":\"gpt-x\",\"error\":{\"code\":\"x\"},\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}",
      0,

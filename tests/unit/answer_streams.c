@@ -379,6 +379,34 @@ Test(answer_streams, amazon_end_inside_a_message)
     check(&expected, bytes, n - 1);
 }
 
+/* ------------------------------------------------------------------------------------------------------------- refusals */
+
+static bool refused(const char *stream, size_t n)
+{
+    tlshm_answer got;
+
+    cr_assert(answers_read(stream, n, TLSHM_PROVIDER_ANY, 0, &got));
+    return got.refused;
+}
+
+/* An error is a refusal only if nothing else came, however little. */
+Test(answer_streams, refusals)
+{
+    static const char alone[] = EVENT("{\"error\":{\"code\":\"x\"}}") DONE, plain[] = "event: error\ndata: busy\n\n",
+                      late[] = EVENT(DELTA) EVENT("{\"error\":{\"code\":\"x\"}}"),
+                      within[] = EVENT("{\"error\":{\"code\":\"x\"},\"choices\":[{\"finish_reason\":\"error\"}]}"),
+                      half[] = "{\"error\":{\"code\":\"x\"}", fine[] = EVENT(STOP) DONE;
+
+    cr_expect(refused(alone, sizeof alone - 1));
+    cr_expect(refused(plain, sizeof plain - 1));
+    cr_expect_not(refused(late, sizeof late - 1));
+    cr_expect_not(refused(within, sizeof within - 1));
+    cr_expect_not(refused(half, sizeof half - 1));
+    cr_expect_not(refused(fine, sizeof fine - 1));
+    cr_expect(refused(bytes, answers_message(bytes, "throttlingException", "exception", "{}", 2)));
+    cr_expect(refused(bytes, answers_message(bytes, "throttlingException", "exception", "", 0)));
+}
+
 /* -------------------------------------------------------------------------------------------------- size, state, copies */
 
 /* A megabyte in one string, nesting at the limit and above it. */

@@ -54,6 +54,8 @@ static void emit_answer(struct emit *e, const tlshm_answer *answer)
     else if (emit_is_json(e))
         emit_null(e, "cost_nusd", "");
     emit_if(e, "error", answer->error);
+    if (answer->refused || emit_is_json(e))
+        emit_bool(e, "refused", answer->refused);
     emit_if(e, "problem", answer->problem);
     emit_counts(e, "counts", &answer->counts);
     if (memcmp(&answer->others, &none, sizeof none) == 0)
