@@ -115,6 +115,13 @@ static size_t put_header(char *out, const char *name, const char *value)
     return 4 + a + b;
 }
 
+void answers_prelude(char *out, uint32_t whole, uint32_t headers)
+{
+    put_number(out, whole);
+    put_number(out + 4, headers);
+    put_number(out + 8, checksum(out, 8));
+}
+
 size_t answers_message(char *out, const char *event, const char *type, const void *payload, size_t n)
 {
     enum { PRELUDE = 12 };
@@ -127,9 +134,7 @@ size_t answers_message(char *out, const char *event, const char *type, const voi
     memcpy(out + at, "\x04time\x08\0\0\1\x9a\0\0\0\0", 14);
     at += 14;
     at += put_header(out + at, ":message-type", type);
-    put_number(out, (uint32_t)(at + n + 4));
-    put_number(out + 4, (uint32_t)(at - PRELUDE));
-    put_number(out + 8, checksum(out, 8));
+    answers_prelude(out, (uint32_t)(at + n + 4), (uint32_t)(at - PRELUDE));
     if (n)
         memcpy(out + at, payload, n);
     put_number(out + at + n, checksum(out, at + n));

@@ -18,6 +18,9 @@ const char *answers_differ(const tlshm_counts *got, const tlshm_counts *expected
 /* One message of an Amazon event stream at `out`, which has room; its length. */
 size_t answers_message(char *out, const char *event, const char *type, const void *payload, size_t n);
 
+/* The twelve bytes that a message begins with: two lengths and their checksum. */
+void answers_prelude(char *out, uint32_t whole, uint32_t headers);
+
 /* The message of a chunk: the document in base64 inside of another one. */
 size_t answers_chunk(char *out, const char *document);
 

@@ -172,6 +172,11 @@ static const struct stream_case others[] = {
      0, "server_error", NULL},
     {"responses: broken off", RESPONSE("response.created", "\"usage\":null") ITEM("done", "function_call", "f"),
      TLSHM_ANSWER_CUT, TLSHM_UNKNOWN, 0, 0, 0, NULL, NULL},
+    {"responses: items that are no calls, or have no name to know them by",
+     ITEM("done", "message", "m")
+         EVENT("{\"type\":\"response.output_item.done\",\"item\":{\"type\":\"function_call\"}}")
+             RESPONSE("response.completed", "\"usage\":{\"input_tokens\":255,\"output_tokens\":16}"),
+     0, TLSHM_EXACT, 255, 16, 0, NULL, NULL},
     {"runs: a step's use is not the run's",
      "event: thread.run.step.completed\n" EVENT("{\"object\":\"thread.run.step\"," USAGE(5, 6) "}"), 0, TLSHM_AT_LEAST,
      5, 6, 0, NULL, NULL},
@@ -351,6 +356,45 @@ Test(answer_streams, amazon_damage)
         cr_expect(got.problem[0], "byte %zu", i);
         bytes[i] ^= 0x20;
     }
+}
+
+/* Lengths that cannot be, with a checksum that says that they are. */
+Test(answer_streams, amazon_lengths)
+{
+    static const struct {
+        uint32_t whole, headers;
+        const char *problem;
+    } lengths[] = {
+        {0, 0, "the message is damaged"},
+        {15, 0, "the message is damaged"},
+        {16, 1, "the message is damaged"},
+        {100, 85, "the message is damaged"},
+        {1 << 25, 0, "the answer is neither"},
+        {1 << 20, 1 << 18, "the message is damaged"},
+        {100, UINT32_MAX, "the message is damaged"},
+        {100, 84, "the answer ends inside a message"},
+        {16, 0, "the answer ends inside a message"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        struct stream_case c = {"lengths", "", 0, TLSHM_UNKNOWN, 0, 0, 0, NULL, lengths[i].problem};
+
+        answers_prelude(bytes, lengths[i].whole, lengths[i].headers);
+        check(&c, bytes, 12);
+    }
+}
+
+/* A document of many bytes inside of a chunk. */
+Test(answer_streams, amazon_long_chunk)
+{
+    static const struct stream_case expected = {"long", "", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL};
+    static char document[4000];
+
+    snprintf(document, sizeof document,
+             "{\"outputs\":[{\"text\":\"%03000d\"}],\"amazon-bedrock-invocationMetrics\":"
+             "{\"inputTokenCount\":7,\"outputTokenCount\":8}}",
+             0);
+    check(&expected, bytes, answers_chunk(bytes, document));
 }
 
 Test(answer_streams, amazon_inner_damage)
