@@ -58,7 +58,7 @@ _Static_assert(_Alignof(struct parser) <= _Alignof(tlshm_answer_parser), "and is
 
 static const char done_mark[] = "[DONE]";
 
-/* ------------------------------------------------------------------------------------------------------------- names */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static const char *const provider_names[TLSHM_PROVIDERS] = {
     "any",     "openai", "azure",  "anthropic", "gemini",     "vertex", "bedrock",
@@ -78,7 +78,7 @@ int tlshm_provider_parse(const char *name)
     return -TLSHM_EINVAL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- documents */
+/* -------------------------------------------------------------------------------------------------------- documents */
 
 static void tell_inner(void *context, const struct tl_json_spot *spot, enum tl_json_event event, const char *text,
                        unsigned length)
@@ -251,7 +251,7 @@ static void tell_event(void *context, enum tl_sse_part part, const char *bytes, 
         end_event(context);
 }
 
-/* ---------------------------------------------------------------------------------------------------- Amazon messages */
+/* -------------------------------------------------------------------------------------------------- Amazon messages */
 
 static void read_payload(struct parser *p, const char *bytes, size_t n)
 {
@@ -298,7 +298,7 @@ static void tell_message(void *context, enum tl_aws_part part, const char *bytes
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- framing */
+/* ---------------------------------------------------------------------------------------------------------- framing */
 
 static bool begins_events(char c)
 {
@@ -367,7 +367,7 @@ static void read_bytes(struct parser *p, const char *bytes, size_t n)
         tl_aws_feed(&p->aws, bytes, n, tell_message, p);
 }
 
-/* --------------------------------------------------------------------------------------------------------- the answer */
+/* ------------------------------------------------------------------------------------------------------- the answer */
 
 /* What has not ended by now is cut. Only whole messages count. */
 static void close_all(struct parser *p)

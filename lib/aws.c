@@ -81,7 +81,7 @@ static void prelude_byte(const struct run *r, unsigned char byte)
         a->crc = crc_byte(a->crc, (unsigned char)(a->number >> shift));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- headers */
+/* ---------------------------------------------------------------------------------------------------------- headers */
 
 static char *kept_place(struct tl_aws *a)
 {
@@ -176,7 +176,7 @@ static bool header_byte(struct tl_aws *a, unsigned char byte)
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- messages */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static size_t headers(const struct run *r, const char *bytes, size_t n)
 {

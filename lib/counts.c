@@ -50,7 +50,7 @@ bool tl_counts_whole(const struct tl_known *known)
     return input && !half;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- input */
+/* ------------------------------------------------------------------------------------------------------------ input */
 
 /* Written to a cache: `all`, if it is told, says how much, and the parts how long for. */
 static void put_writes(tlshm_counts *c, bool told, uint64_t all, uint64_t minutes, uint64_t hour)
@@ -115,7 +115,7 @@ static void put_input_kinds(const struct tl_known *known, tlshm_counts *c)
     c->cache_read_audio = slot(known, TL_SLOT_CACHED_AUDIO);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ output */
+/* ----------------------------------------------------------------------------------------------------------- output */
 
 static void put_output(const struct tl_known *known, int provider, tlshm_counts *c)
 {
@@ -138,7 +138,7 @@ static void put_output(const struct tl_known *known, int provider, tlshm_counts 
         c->output_total = tl_max(c->output_total, total - c->input_total);
 }
 
-/* -------------------------------------------------------------------------------------------------- tools, and the whole */
+/* --------------------------------------------------------------------------------------------- tools, and the whole */
 
 static void put_tools(const struct tl_known *known, tlshm_counts *c)
 {

@@ -81,7 +81,7 @@ static void told(const struct run *r, enum tl_json_event event)
         r->tell(r->context, j->spot, event, j->text, j->length);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ levels */
+/* ----------------------------------------------------------------------------------------------------------- levels */
 
 /* way[depth] is the spot of the level at that depth; way[0] stays the root, which is no level. */
 static const struct tl_json_spot *level_spot(const struct tl_json *j)
@@ -150,7 +150,7 @@ static bool close_level(const struct run *r, bool array)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- texts */
+/* ------------------------------------------------------------------------------------------------------------ texts */
 
 static void keep(struct tl_json *j, const char *bytes, size_t n)
 {
@@ -302,7 +302,7 @@ static size_t plain_bytes(const char *bytes, size_t n)
     return i;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- numbers */
+/* ---------------------------------------------------------------------------------------------------------- numbers */
 
 /* The state after one more byte of a number, or 0 if it is none of it. */
 static enum state number_step(unsigned state, char c)
@@ -408,7 +408,7 @@ int tl_json_whole(const char *text, unsigned length, int shift, bool up, uint64_
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ values */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static bool begin_word(struct tl_json *j, const char *rest)
 {

@@ -8,8 +8,8 @@
  *
  * INVARIANTS
  *   J1  What is told does not depend on how the bytes were cut into pieces.
- *   J2  Only documents of RFC 8259 are whole; nothing is told of what follows the first wrong byte. Bytes of strings are
- *       not checked to be UTF-8, and escaped halves of surrogate pairs are let pass as U+FFFD.
+ *   J2  Only documents of RFC 8259 are whole; nothing is told of what follows the first wrong byte. Bytes of strings
+ *       are not checked to be UTF-8, and escaped halves of surrogate pairs are let pass as U+FFFD.
  *   J3  State is plain data: no allocation, and a copy of a reader reads on by itself.
  */
 #ifndef TL_JSON_H

@@ -34,7 +34,7 @@ struct told {
     unsigned length;
 };
 
-/* ---------------------------------------------------------------------------------------------------------- problems */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 static void put_printable(struct tl_text *w, const char *text, size_t n)
 {
@@ -91,7 +91,7 @@ static void no_figure(const struct told *t)
     tl_text_end(&w);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ values */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static bool is_end(const struct told *t)
 {
@@ -154,7 +154,7 @@ static void clear_slots(struct tl_report *doc, enum tl_slot first, unsigned n)
     doc->seen &= ~(tl_ones(n) << first);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- entries */
+/* ---------------------------------------------------------------------------------------------------------- entries */
 
 static void begin_list(struct tl_report *doc, unsigned list)
 {
@@ -226,7 +226,7 @@ static void tell_list(const struct told *t, unsigned what)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ things */
+/* ----------------------------------------------------------------------------------------------------------- things */
 
 static uint32_t hash_of(const char *text, unsigned length)
 {
@@ -315,7 +315,7 @@ static void tell_inside(const struct told *t, unsigned what)
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- documents */
+/* -------------------------------------------------------------------------------------------------------- documents */
 
 static void name_error(const struct told *t, enum error_rank rank)
 {
@@ -430,7 +430,7 @@ void tl_report_tell(struct tl_account *a, uint64_t taken, const struct tl_json_s
         tell_inside(&t, what);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- merging */
+/* ---------------------------------------------------------------------------------------------------------- merging */
 
 static void merge_figures(struct tl_known *known, const struct tl_report *doc)
 {

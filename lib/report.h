@@ -2,9 +2,9 @@
 /*
  * report.h - what the documents of an answer say, and what is known after each of them.
  *
- * MERGING  A document with figures replaces all that earlier ones said: figures of a stream are cumulative, and the last
- * ones win. A patch (Anthropic's message_delta, a host's metering, a document that broke off) replaces figures of the
- * same name only. Calls of tools are added up.
+ * MERGING  A document with figures replaces all that earlier ones said: figures of a stream are cumulative, and the
+ * last ones win. A patch (Anthropic's message_delta, a host's metering, a document that broke off) replaces figures of
+ * the same name only. Calls of tools are added up.
  */
 #ifndef TL_REPORT_H
 #define TL_REPORT_H

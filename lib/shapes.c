@@ -28,7 +28,7 @@ enum {
     ALL = TL_SHAPE_ALL
 };
 
-/* ------------------------------------------------------------------------------------------------------------- usage */
+/* ------------------------------------------------------------------------------------------------------------ usage */
 
 static const struct tl_json_spot cached_details[] = {
     {"audio_tokens", NULL, TL_SLOT_CACHED_AUDIO, OPENAI},
@@ -178,7 +178,7 @@ static const struct tl_json_spot metrics[] = {
     END,
 };
 
-/* ------------------------------------------------------------------------------------------- calls of tools, content */
+/* ------------------------------------------------------------------------------------------ calls of tools, content */
 
 static const struct tl_json_spot call_function[] = {{"name", NULL, TL_OF_NAME, ALL}, END};
 
@@ -232,7 +232,7 @@ static const struct tl_json_spot candidate[] = {
 static const struct tl_json_spot candidates[] = {{EACH, candidate, 0, GEMINI}, END};
 static const struct tl_json_spot feedback[] = {{"blockReason", NULL, TL_FINISH, GEMINI}, END};
 
-/* --------------------------------------------------------------------------------------------------------- documents */
+/* -------------------------------------------------------------------------------------------------------- documents */
 
 static const struct tl_json_spot error_names[] = {
     {"code", NULL, TL_ERROR_CODE, ALL},
@@ -334,7 +334,7 @@ static const struct tl_json_spot envelope[] = {{"bytes", NULL, TL_INNER | TL_JSO
 const struct tl_json_spot tl_shapes_root = {"root", document, TL_DOCUMENT, ALL};
 const struct tl_json_spot tl_shapes_envelope = {"envelope", envelope, 0, BEDROCK};
 
-/* ------------------------------------------------------------------------------------------------ types and providers */
+/* ---------------------------------------------------------------------------------------------- types and providers */
 
 static bool ends_with(const char *text, const char *tail)
 {

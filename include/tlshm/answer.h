@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tlshm/answer.h - what a provider's answer says of its own use: from the body or the event stream to counts, on the fly.
+ * tlshm/answer.h - what a provider's answer says of its own use: from a body or an event stream to counts, on the fly.
  *
  *     tlshm_answer_parser parser;
  *     tlshm_answer answer;
@@ -16,10 +16,11 @@
  *         tlshm_settle(t, id, &actual, answer.outcome, NULL);
  *
  * What is read: one JSON document; documents one after the other (a line each, or not), or in one array; server-sent
- * events; Amazon event streams. Compressed bodies must be decompressed first. The shapes: chat completions and responses
- * of OpenAI and of those who speak alike (Azure, Mistral, Groq, DeepSeek, OpenRouter, xAI and others), messages of
- * Anthropic, generateContent of Gemini and Vertex, Converse and the models' own shapes on Bedrock, chat of Cohere, and
- * Ollama's own. Figures are looked for at their places in the document alone: no text of the model is ever believed.
+ * events; Amazon event streams. Compressed bodies must be decompressed first. The shapes: chat completions and
+ * responses of OpenAI and of those who speak alike (Azure, Mistral, Groq, DeepSeek, OpenRouter, xAI and others),
+ * messages of Anthropic, generateContent of Gemini and Vertex, Converse and the models' own shapes on Bedrock, chat of
+ * Cohere, and Ollama's own. Figures are looked for at their places in the document alone: no text of the model is ever
+ * believed.
  *
  * The parser is of fixed size and never allocates, whatever comes. It is plain data: it may be copied, moved and
  * abandoned at any time. Each function is safe from any thread, process and signal handler as long as no other one

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ----------------------------------------------------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 static uint64_t step(uint64_t *state)
 {
@@ -81,7 +81,7 @@ const char *answers_differ(const tlshm_counts *got, const tlshm_counts *expected
     return buf;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- messages */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* Bit by bit, from the definition: not the library's way. */
 static uint32_t checksum(const char *bytes, size_t n)

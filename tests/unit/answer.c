@@ -335,7 +335,7 @@ Test(answer, bodies)
     check_all(bodies, COUNT_OF(bodies));
 }
 
-/* ---------------------------------------------------------------------------------------------- what is not believed */
+/* --------------------------------------------------------------------------------------------- what is not believed */
 
 static const struct answer_case doubtful[] = {
     {"usage in the model's own text",
@@ -570,7 +570,7 @@ Test(answer, what_is_not_believed)
     check_all(doubtful, COUNT_OF(doubtful));
 }
 
-/* ------------------------------------------------------------------------------------------------------------ arguments */
+/* -------------------------------------------------------------------------------------------------------- arguments */
 
 Test(answer, arguments)
 {
@@ -608,7 +608,7 @@ Test(answer, names_of_providers)
     cr_expect_eq(tlshm_provider_parse(NULL), -TLSHM_EINVAL);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- amounts */
+/* ---------------------------------------------------------------------------------------------------------- amounts */
 
 Test(answer, amounts_are_of_both_models)
 {

@@ -24,7 +24,7 @@ enum { TIMEOUT_S = 250, PATH_SIZE = 1024, LINE_SIZE = 1 << 16 };
 
 static const char *folder;
 
-/* --------------------------------------------------------------------------------------------------------------- JSON */
+/* ------------------------------------------------------------------------------------------------------------- JSON */
 
 static uint64_t figure(const json_t *object, const char *key)
 {
@@ -77,7 +77,7 @@ static uint64_t of_modality(const json_t *list, const char *name, int number)
     return sum;
 }
 
-/* ---------------------------------------------------------------------------------------------- the second opinion */
+/* ----------------------------------------------------------------------------------------------- the second opinion */
 
 static tlshm_counts of_chat(const json_t *u)
 {
@@ -210,7 +210,7 @@ static tlshm_counts of_usage(const char *where, const json_t *u)
     return has(u, "input_tokens_details") ? of_responses(u) : of_messages(u);
 }
 
-/* ---------------------------------------------------------------------------------------------------- recorded usage */
+/* --------------------------------------------------------------------------------------------------- recorded usage */
 
 /* The document that has the usage at that place, such as "response.usage". */
 static json_t *document_of(const char *where, json_t *usage)
@@ -289,7 +289,7 @@ static void each_line(const char *name, bool (*agrees)(json_t *), unsigned *rows
     fclose(file);
 }
 
-/* -------------------------------------------------------------------------------------------------- recorded streams */
+/* ------------------------------------------------------------------------------------------------- recorded streams */
 
 static char *read_file(const char *path, size_t *n)
 {
@@ -339,7 +339,7 @@ static bool stream_agrees(json_t *row)
     return same(&got.counts, &expected, name) && ok && (!is_partial(usage) || got.counts.input_total > 0);
 }
 
-/* --------------------------------------------------------------------------------------------- what genai-prices expects */
+/* ---------------------------------------------------------------------------------------- what genai-prices expects */
 
 /* Why counts differ on purpose. */
 static bool has_steps(json_t *usage)

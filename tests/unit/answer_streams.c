@@ -41,7 +41,7 @@ static void check_all(const struct stream_case *cases, size_t n)
         check(&cases[i], cases[i].bytes, strlen(cases[i].bytes));
 }
 
-/* ---------------------------------------------------------------------------------------------------- chat completions */
+/* ------------------------------------------------------------------------------------------------- chat completions */
 
 #define EVENT(json) "data: " json "\n\n"
 #define DELTA "{\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"a\"}}]}"
@@ -97,7 +97,7 @@ Test(answer_streams, chats)
     check_all(chats, COUNT_OF(chats));
 }
 
-/* ----------------------------------------------------------------------------------------------------- other providers */
+/* -------------------------------------------------------------------------------------------------- other providers */
 
 #define START(usage)                                                                                                   \
     "event: message_start\ndata: "                                                                                     \
@@ -230,7 +230,7 @@ Test(answer_streams, other_providers)
     check_all(others, COUNT_OF(others));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- framing */
+/* ---------------------------------------------------------------------------------------------------------- framing */
 
 static const struct stream_case framings[] = {
     {"CRLF", "data: " STOP_WITH(USAGE(7, 8)) "\r\n\r\ndata: [DONE]\r\n\r\n", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL},
@@ -271,7 +271,7 @@ Test(answer_streams, framings)
     check_all(framings, COUNT_OF(framings));
 }
 
-/* ----------------------------------------------------------------------------------------------------- Amazon messages */
+/* -------------------------------------------------------------------------------------------------- Amazon messages */
 
 static char bytes[65536];
 
@@ -423,7 +423,7 @@ Test(answer_streams, amazon_end_inside_a_message)
     check(&expected, bytes, n - 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- refusals */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 static bool refused(const char *stream, size_t n)
 {
@@ -451,7 +451,7 @@ Test(answer_streams, refusals)
     cr_expect(refused(bytes, answers_message(bytes, "throttlingException", "exception", "", 0)));
 }
 
-/* -------------------------------------------------------------------------------------------------- size, state, copies */
+/* ---------------------------------------------------------------------------------------------- size, state, copies */
 
 /* A megabyte in one string, nesting at the limit and above it. */
 Test(answer_streams, large_documents)

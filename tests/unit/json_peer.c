@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_peer.c - the reader of JSON against jansson: on random documents both must tell the same story, and on spoilt ones
- * both must say that they are none.
+ * json_peer.c - the reader of JSON against jansson: on random documents both must tell the same story, and on spoilt
+ * ones both must say that they are none.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static unsigned below(unsigned n)
     return (unsigned)(state >> 11) % n;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- spots */
+/* ------------------------------------------------------------------------------------------------------------ spots */
 
 /* Every way of up to LEVELS keys is a spot. The first key stands for the elements of arrays. */
 static const char *const keys[KEYS] = {TL_JSON_EACH, "a", "key", "k\xc3\xa9y", "q\"\\"};
@@ -52,7 +52,7 @@ static const struct tl_json_spot *find(const struct tl_json_spot *spot, const ch
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- stories */
+/* ---------------------------------------------------------------------------------------------------------- stories */
 
 struct story {
     size_t length;
@@ -121,7 +121,7 @@ static void walk(json_t *value, const struct tl_json_spot *spot)
         put(&theirs, spot->what, TL_JSON_CLOSE, "", 0);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- documents */
+/* -------------------------------------------------------------------------------------------------------- documents */
 
 static json_t *make_string(void)
 {
@@ -243,7 +243,7 @@ static void test_stories(void)
     tap_equal(same, DOCUMENTS, "random documents tell the same story to both");
 }
 
-/* -------------------------------------------------------------------------------------------------------------- spoilt */
+/* ----------------------------------------------------------------------------------------------------------- spoilt */
 
 static size_t spoil(char *text, size_t n)
 {
