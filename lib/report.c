@@ -479,7 +479,6 @@ void tl_report_merge(struct tl_account *a)
 
     if (!doc->open && !doc->ready)
         return;
-    known->unsure |= doc->open;
     merge_figures(known, doc);
     merge_models(known, doc);
     merge_progress(known, doc);

@@ -122,6 +122,12 @@ void answers_prelude(char *out, uint32_t whole, uint32_t headers)
     put_number(out + 8, checksum(out, 8));
 }
 
+size_t answers_seal(char *out, size_t n)
+{
+    put_number(out + n, checksum(out, n));
+    return n + 4;
+}
+
 size_t answers_message(char *out, const char *event, const char *type, const void *payload, size_t n)
 {
     enum { PRELUDE = 12 };
@@ -137,8 +143,7 @@ size_t answers_message(char *out, const char *event, const char *type, const voi
     answers_prelude(out, (uint32_t)(at + n + 4), (uint32_t)(at - PRELUDE));
     if (n)
         memcpy(out + at, payload, n);
-    put_number(out + at + n, checksum(out, at + n));
-    return at + n + 4;
+    return answers_seal(out, at + n);
 }
 
 static size_t put_base64(char *out, const char *text, size_t n)

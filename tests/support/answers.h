@@ -21,6 +21,9 @@ size_t answers_message(char *out, const char *event, const char *type, const voi
 /* The twelve bytes that a message begins with: two lengths and their checksum. */
 void answers_prelude(char *out, uint32_t whole, uint32_t headers);
 
+/* Puts the checksum behind the `n` bytes of a message; its length. */
+size_t answers_seal(char *out, size_t n);
+
 /* The message of a chunk: the document in base64 inside of another one. */
 size_t answers_chunk(char *out, const char *document);
 

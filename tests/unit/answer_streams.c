@@ -73,6 +73,11 @@ static const struct stream_case chats[] = {
      TLSHM_AT_LEAST, 7, 2, 0, NULL, NULL},
     {"usage only before the reason to stop", EVENT(DELTA_WITH(USAGE(7, 1))) EVENT(STOP), 0, TLSHM_AT_LEAST, 7, 1, 0,
      NULL, NULL},
+    {"a second choice that goes on after the usage", EVENT(STOP_WITH(USAGE(7, 3))) EVENT(STOP), 0, TLSHM_AT_LEAST, 7, 3,
+     0, NULL, NULL},
+    {"usage in every event, broken off inside the last one",
+     EVENT(DELTA_WITH(USAGE(7, 1))) "data: {\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":2", TLSHM_ANSWER_CUT,
+     TLSHM_AT_LEAST, 8, 1, 0, NULL, "document 2, byte 49: the document is not finished"},
     {"Groq's place", EVENT(DELTA) EVENT(STOP_WITH("\"x_groq\":{\"id\":\"r\"," USAGE(18, 73) "}")) DONE, 0, TLSHM_EXACT,
      18, 73, 0, NULL, NULL},
     {"both of Groq's places", EVENT(STOP_WITH("\"x_groq\":{" USAGE(18, 73) "}," USAGE(18, 73))) DONE, 0, TLSHM_EXACT,
@@ -136,6 +141,12 @@ static const struct stream_case others[] = {
                 "\"compaction\",\"input_tokens\":100,\"output_tokens\":83,\"cache_read_input_tokens\":5000},{\"type\":"
                 "\"message\",\"input_tokens\":181,\"output_tokens\":8}]}") MESSAGE_STOP,
      0, TLSHM_EXACT, 5281, 91, 0, NULL, NULL},
+    {"messages: a later list of steps replaces an earlier one",
+     START("{\"input_tokens\":100,\"output_tokens\":7}") CHANGE(
+         "{\"output_tokens\":8,\"iterations\":[{\"type\":\"compaction\",\"input_tokens\":10,"
+         "\"cache_read_input_tokens\":5000}]}")
+         CHANGE("{\"output_tokens\":9,\"iterations\":[{\"type\":\"compaction\",\"input_tokens\":20}]}") MESSAGE_STOP,
+     0, TLSHM_EXACT, 120, 9, 0, NULL, NULL},
     {"messages: broken off", START("{\"input_tokens\":11,\"output_tokens\":1}") BLOCK("text"), TLSHM_ANSWER_CUT,
      TLSHM_AT_LEAST, 11, 1, 0, NULL, NULL},
     {"messages: broken off, and nobody noticed", START("{\"input_tokens\":11,\"output_tokens\":1}") BLOCK("text"), 0,
@@ -193,6 +204,9 @@ static const struct stream_case others[] = {
     {"Gemini: broken off",
      EVENT(CANDIDATE("") ",\"usageMetadata\":{\"promptTokenCount\":29,\"candidatesTokenCount\":3}}"), 0, TLSHM_AT_LEAST,
      29, 3, 0, NULL, NULL},
+    {"Gemini: what it leaves out is 0",
+     EVENT(CANDIDATE(",\"finishReason\":\"STOP\"") ",\"usageMetadata\":{\"candidatesTokenCount\":12}}"), 0, TLSHM_EXACT,
+     0, 12, 0, NULL, NULL},
     {"Gemini: refused at once",
      EVENT("{\"promptFeedback\":{\"blockReason\":\"SAFETY\"},\"usageMetadata\":{\"promptTokenCount\":29}}"), 0,
      TLSHM_EXACT, 29, 0, 0, NULL, NULL},
@@ -234,6 +248,11 @@ Test(answer_streams, other_providers)
 
 static const struct stream_case framings[] = {
     {"CRLF", "data: " STOP_WITH(USAGE(7, 8)) "\r\n\r\ndata: [DONE]\r\n\r\n", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL},
+    {"several lines of data, with CRLF",
+     "event: x\r\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}],\r\ndata: " USAGE(7, 8) "}\r\n\r\n", 0, TLSHM_EXACT,
+     7, 8, 0, NULL, NULL},
+    {"a figure is not continued on the next line", "data: {\"usage\":{\"prompt_tokens\":1\ndata: 2}}\n\n", 0,
+     TLSHM_AT_LEAST, 1, 0, 0, NULL, "this is no JSON"},
     {"CR", "data: " STOP_WITH(USAGE(7, 8)) "\r\rdata: [DONE]\r\r", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL},
     {"a mark of byte order", "\xef\xbb\xbf" EVENT(STOP_WITH(USAGE(7, 8))) DONE, 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL},
     {"a mark of byte order before a body", "\xef\xbb\xbf{" USAGE(7, 8) "}", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL},
@@ -259,6 +278,8 @@ static const struct stream_case framings[] = {
     {"an event that is cut short does no harm to the next one",
      EVENT("{\"choices\":[{\"delta\":") EVENT(STOP_WITH(USAGE(7, 8))) DONE, 0, TLSHM_AT_LEAST, 7, 8, 0, NULL,
      "document 1, byte 21: the document is not finished"},
+    {"an event that goes wrong does no harm to the next one", EVENT("{\"choices\"]") EVENT(STOP_WITH(USAGE(7, 8))) DONE,
+     0, TLSHM_AT_LEAST, 7, 8, 0, NULL, "document 1, byte 10: this is no JSON"},
     {"an error by the event's name alone", EVENT(DELTA_WITH(USAGE(7, 8))) "event: error\ndata: busy\n\n", 0,
      TLSHM_AT_LEAST, 7, 8, 0, "error", NULL},
     {"an event's name without data says nothing", "event: error\n\n" EVENT(STOP_WITH(USAGE(7, 8))) DONE, 0, TLSHM_EXACT,
@@ -319,7 +340,7 @@ static size_t put_llama(char *out)
 
 Test(answer_streams, amazon_messages)
 {
-    static const struct stream_case converse = {"Converse", "", 0, TLSHM_EXACT, 120, 5, 1, NULL, NULL};
+    static const struct stream_case converse = {"Converse", "", TLSHM_ANSWER_CUT, TLSHM_EXACT, 120, 5, 1, NULL, NULL};
     static const struct stream_case early = {"Converse, cut", "", 0, TLSHM_UNKNOWN, 0, 0, 0, NULL, NULL};
     static const struct stream_case invoke = {"messages", "", TLSHM_ANSWER_CUT, TLSHM_EXACT, 11, 6, 0, NULL, NULL};
     static const struct stream_case llama = {"Llama", "", 0, TLSHM_EXACT, 30, 2, 0, NULL, NULL};
@@ -381,6 +402,29 @@ Test(answer_streams, amazon_lengths)
 
         answers_prelude(bytes, lengths[i].whole, lengths[i].headers);
         check(&c, bytes, 12);
+    }
+}
+
+/* Headers that end in the middle of one, in a message whose checksums are right; and an unknown type of a value. */
+Test(answer_streams, amazon_headers)
+{
+    static const struct stream_case expected = {"headers", "", 0,    TLSHM_UNKNOWN,           0,
+                                                0,         0,  NULL, "the message is damaged"};
+    static const char *const headers[] = {"\x05"
+                                          "ab",
+                                          "\x01"
+                                          "a",
+                                          "\x01"
+                                          "a\x04xyz",
+                                          "\x01"
+                                          "a\x0a"};
+
+    for (size_t i = 0; i < COUNT_OF(headers); i++) {
+        size_t n = strlen(headers[i]);
+
+        answers_prelude(bytes, (uint32_t)(16 + n), (uint32_t)n);
+        memcpy(bytes + 12, headers[i], n);
+        check(&expected, bytes, answers_seal(bytes, 12 + n));
     }
 }
 
