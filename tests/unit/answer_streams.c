@@ -503,7 +503,7 @@ Test(answer_streams, large_documents)
     enum { LONG = 1 << 20, DEEP = 512 };
     static char big[LONG + 400];
     static const struct stream_case whole = {"long", "", 0, TLSHM_EXACT, 7, 8, 0, NULL, NULL};
-    static const struct stream_case deep = {"deep", "", 0, TLSHM_UNKNOWN, 0, 0, 0, NULL, "this is no JSON"};
+    static const struct stream_case deep = {"deep", "", 0, TLSHM_UNKNOWN, 0, 0, 0, NULL, "byte 516: this is no JSON"};
     size_t n = (size_t)sprintf(big, "{\"choices\":[{\"message\":{\"content\":\"");
 
     memset(big + n, '\\', LONG);
