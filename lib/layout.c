@@ -45,6 +45,18 @@ int tl_layout_geometry(tlshm_geometry *geometry, const char **what)
     return geometry->mode & ~UINT32_C(0777) ? -TLSHM_EINVAL : 0;
 }
 
+bool tl_layout_range(const char *name, uint32_t *low, uint32_t *high)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (strcmp(ranges[i].name, name) != 0)
+            continue;
+        *low = ranges[i].low;
+        *high = ranges[i].high;
+        return true;
+    }
+    return false;
+}
+
 static uint32_t power_of_two(uint32_t at_least)
 {
     uint32_t n = 1;

@@ -374,6 +374,9 @@ TL_INLINE bool tl_map_is_scope(const struct tl_map *map, uint32_t cell)
 /* Fills in defaults and checks ranges. 0 or -TLSHM_EINVAL, then `what` names the field. */
 int tl_layout_geometry(tlshm_geometry *geometry, const char **what);
 
+/* What a field of a geometry may be; false for a name that is none of those that count entries. */
+bool tl_layout_range(const char *name, uint32_t *low, uint32_t *high);
+
 /* Places the sections of a checked geometry at `base` (may be NULL: only sizes). Returns the segment's bytes. */
 uint64_t tl_layout_place(struct tl_map *map, const tlshm_geometry *geometry, void *base);
 

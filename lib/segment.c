@@ -109,9 +109,7 @@ static void write_identity(struct shm_header *header, const tlshm_geometry *geom
     tl_store_relaxed(&header->checksum, tl_layout_checksum(header));
 }
 
-/* The levels that every segment has, the most shared first. */
-static const char *const first_levels[] = {"level:global",  "level:org",  "level:tenant",
-                                           "level:project", "level:user", "level:agent"};
+const char *const tl_segment_levels[TL_SEGMENT_LEVELS] = {"global", "org", "tenant", "project", "user", "agent"};
 
 static int make_levels(const struct tl_map *map)
 {
@@ -119,8 +117,11 @@ static int make_levels(const struct tl_map *map)
     uint64_t handle;
     hand.clock.virtual_boot = hand.clock.virtual_wall = &map->header->virtual_boot;
     int rc = tl_seat_take(&hand, 0);
-    for (unsigned i = 0; rc == 0 && i < sizeof first_levels / sizeof first_levels[0]; i++)
-        rc = tl_directory_make(&hand, TL_KEY_TIER, first_levels[i], strlen(first_levels[i]), 0, i, &handle, NULL);
+    for (unsigned i = 0; rc == 0 && i < TL_SEGMENT_LEVELS; i++) {
+        char key[64];
+        size_t len = (size_t)snprintf(key, sizeof key, "level:%s", tl_segment_levels[i]);
+        rc = tl_directory_make(&hand, TL_KEY_TIER, key, len, 0, i, &handle, NULL);
+    }
     if (hand.seat)
         tl_seat_release(&hand);
     return rc;

@@ -101,6 +101,10 @@ int tl_segment_set_overrun(struct tlshm *t, tlshm_overrun_function function, voi
 /* Does the attachment's path lead elsewhere now? */
 bool tl_segment_unlinked(const struct tlshm *t);
 
+/* The levels that every segment has, the most shared first: a level's rank is its index. */
+enum { TL_SEGMENT_LEVELS = 6 };
+extern const char *const tl_segment_levels[TL_SEGMENT_LEVELS];
+
 int tl_segment_path(const char *name, char *buf, size_t size);
 int tl_segment_create(const char *name, const tlshm_geometry *geometry, struct tlshm_error *err);
 int tl_segment_attach(struct tlshm **out, const char *name, unsigned flags, struct tlshm_error *err);

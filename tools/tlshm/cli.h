@@ -59,6 +59,9 @@ enum option_id {
     OPT_PRIORITY,
     OPT_FLEX,
     OPT_CUT,
+    OPT_CONFIG,
+    /* config */
+    OPT_DRY_RUN,
     OPT_COUNT
 };
 
@@ -78,6 +81,7 @@ command_function run_clock_get, run_clock_set, run_clock_advance;
 command_function run_limit_set, run_limit_unset, run_limit_clear, run_limit_list;
 command_function run_tier_set, run_tier_unset, run_tier_add, run_tier_drop, run_tier_list, run_tier_assign;
 command_function run_default_set, run_default_unset, run_default_list, run_level_add, run_level_list;
+command_function run_config_check, run_config_show, run_config_diff, run_config_apply, run_config_init;
 command_function run_reserve, run_settle, run_refund, run_extend, run_remaining, run_usage, run_reservation;
 command_function run_price, run_prices;
 command_function run_answer;

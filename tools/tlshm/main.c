@@ -55,6 +55,12 @@ static const struct option_row create_options[] = {
     {OPT_MODE, "mode", 0, "OCTAL", "permissions of the file; 0660 if not given"},
     {OPT_GROUP, "group", 0, "GROUP", "group of the file, by name or number"},
     {OPT_VIRTUAL_CLOCK, "virtual-clock", 0, NULL, "time stands still until `clock set`: tests, simulations"},
+    {OPT_CONFIG, "config", 0, "FILE", "sizes and all else from a file; options of size go before it"},
+    OPTION_ROWS_END,
+};
+
+static const struct option_row apply_options[] = {
+    {OPT_DRY_RUN, "dry-run", 0, NULL, "only show what would change"},
     OPTION_ROWS_END,
 };
 
@@ -112,6 +118,11 @@ static const struct command_row commands[] = {
     {"default list", "", "show the levels' default tiers", NULL, 0, 0, run_default_list},
     {"level add", "LEVEL RANK", "add a level; rank 0 is the most shared one", NULL, 2, 2, run_level_add},
     {"level list", "", "show the levels", NULL, 0, 0, run_level_list},
+    {"config check", "FILE", "what is wrong with a configuration file", NULL, 1, 1, run_config_check},
+    {"config show", "", "print what is in force, as such a file", NULL, 0, 0, run_config_show},
+    {"config diff", "FILE", "what the segment has otherwise than the file", NULL, 1, 1, run_config_diff},
+    {"config apply", "FILE", "bring the segment to what the file says", apply_options, 1, 1, run_config_apply},
+    {"config init", "[FILE]", "write a commented file to start from", NULL, 0, 1, run_config_init},
     {"pause", "[SCOPE]", "refuse new calls, of a scope or all", NULL, 0, 1, run_pause},
     {"shutoff", "[SCOPE]", "emergency: the same, until a person resumes", NULL, 0, 1, run_shutoff},
     {"resume", "[SCOPE]", "end pause and shutoff", NULL, 0, 1, run_resume},

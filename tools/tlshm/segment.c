@@ -8,7 +8,7 @@
 
 #include <tlshm/stats.h>
 
-#include "cli.h"
+#include "file.h"
 
 /* ------------------------------------------------------------------------------------------------- create, destroy */
 
@@ -74,7 +74,7 @@ static bool read_group(struct cli *cli, uint32_t *gid)
 static bool read_geometry(struct cli *cli, tlshm_geometry *g)
 {
     const char *retention = cli->value[OPT_RETENTION];
-    g->virtual_clock = cli->value[OPT_VIRTUAL_CLOCK] != NULL;
+    g->virtual_clock |= cli->value[OPT_VIRTUAL_CLOCK] != NULL;
     return read_counts(cli, g) && read_mode(cli, &g->mode) && read_group(cli, &g->group) &&
            (!retention || cli_duration(cli, retention, &g->retention_ns));
 }
@@ -96,19 +96,47 @@ static int answer_path(struct cli *cli, const char *name, uint64_t bytes)
     return cli_answered(cli, e, EXIT_OK);
 }
 
-int run_create(void *context, int argc, char **argv)
+/* A segment that could not be given its configuration does not stay. */
+static int configure(struct cli *cli, const char *name, const tlshm_config *config)
 {
-    (void)argc, (void)argv;
-    struct cli *cli = context;
+    int failed = cli_attach(cli, 0);
+    if (!failed)
+        failed = config_apply(cli, cli->value[OPT_CONFIG], config);
+    if (failed)
+        tlshm_destroy(name, NULL);
+    return failed;
+}
+
+static int create(struct cli *cli, const char *name, const tlshm_config *config)
+{
     tlshm_geometry geometry = TLSHM_GEOMETRY_INIT;
     struct tlshm_error err = {0};
-    const char *name = cli_segment(cli);
-    if (!name || !read_geometry(cli, &geometry))
+    if (config)
+        geometry = tlshm_config_get_settings(config)->geometry;
+    if (!read_geometry(cli, &geometry))
         return EXIT_USAGE;
     int rc = tlshm_create(name, &geometry, &err);
     if (rc < 0)
         return cli_error(cli, rc, name, &err);
-    return answer_path(cli, name, tlshm_geometry_bytes(&geometry));
+    int failed = config ? configure(cli, name, config) : EXIT_OK;
+    return failed ? failed : answer_path(cli, name, tlshm_geometry_bytes(&geometry));
+}
+
+int run_create(void *context, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct cli *cli = context;
+    tlshm_config *config = NULL;
+    const char *name = cli_segment(cli), *file = cli->value[OPT_CONFIG];
+    if (!name)
+        return EXIT_USAGE;
+    int exit_code = file ? config_load(cli, file, &config) : EXIT_OK;
+    if (exit_code == EXIT_OK && config)
+        config_notes(cli, file, config);
+    if (exit_code == EXIT_OK)
+        exit_code = create(cli, name, config);
+    tlshm_config_free(config);
+    return exit_code;
 }
 
 int run_destroy(void *context, int argc, char **argv)
