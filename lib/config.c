@@ -12,6 +12,7 @@
 #include "directory.h"
 #include "limits.h"
 #include "scopes.h"
+#include "zones.h"
 
 /* ------------------------------------------------------------------------------------------------------ from a file */
 
@@ -319,6 +320,32 @@ static size_t left_of(size_t room, size_t taken)
     return room > taken ? room - taken : 0;
 }
 
+/* Time zones that a segment has not met yet. More than it can have at all are not counted. */
+struct new_zones {
+    const char *name[SHM_ZONES_MAX + 1];
+    unsigned count;
+};
+
+static void count_zone(const struct tl_map *map, const char *name, struct new_zones *zones)
+{
+    bool known = tl_zones_has(map, name);
+    for (unsigned i = 0; !known && i < zones->count; i++)
+        known = strcmp(zones->name[i], name) == 0;
+    if (!known && zones->count < TL_COUNT_OF(zones->name))
+        zones->name[zones->count++] = name;
+}
+
+static size_t zones_needed(const struct tl_map *map, const struct tl_changes *changes)
+{
+    struct new_zones zones = {.count = 0};
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct tl_told *want = &changes->list[i].want;
+        for (unsigned k = 0; has_list(want) && k < want->limits->count; k++)
+            count_zone(map, want->limits->limit[k].window.zone, &zones);
+    }
+    return zones.count;
+}
+
 static size_t places_left(struct tl_hand *hand)
 {
     size_t left = 0;
@@ -336,12 +363,15 @@ static int check_rooms(tlshm_t *t, const struct plan *plan, struct tlshm_error *
     size_t places = places_left(&hand);
     size_t lists = left_of(hand.map->list_count, tl_limits_lists_used(hand.map));
     size_t levels = left_of(SHM_LEVELS_MAX, plan->now->levels.count);
+    size_t zones = zones_needed(hand.map, &plan->changes);
     if (need.names > places)
         return no_room(err, "tiers and levels", need.names, places);
     if (need.levels > levels)
         return no_room(err, "levels", need.levels, levels);
     if (need.lists + need.spare > lists)
         return no_room(err, "limit lists", need.lists + need.spare, lists);
+    if (zones > tl_zones_left(hand.map))
+        return no_room(err, "time zones", zones, tl_zones_left(hand.map));
     return 0;
 }
 

@@ -48,6 +48,19 @@ static int add(struct tl_hand *hand, const struct tl_zone *zone)
     return -TLSHM_ENOROOM;
 }
 
+bool tl_zones_has(const struct tl_map *map, const char *name)
+{
+    return !name[0] || strcmp(name, "UTC") == 0 || find(map, name) != 0;
+}
+
+unsigned tl_zones_left(const struct tl_map *map)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < SHM_ZONES_MAX; i++)
+        left += (tl_load(&map->zones[i].state) & 3) != ZONE_LIVE;
+    return left;
+}
+
 int tl_zones_get(struct tl_hand *hand, const char *name, unsigned *zone)
 {
     struct tl_zone loaded;
