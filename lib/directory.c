@@ -286,12 +286,10 @@ static bool retire(struct tl_hand *hand, uint32_t cell)
     return true;
 }
 
-#define LOOK_AT 512 /* cells looked at in one search for idle ones */
-
 unsigned tl_directory_recycle(struct tl_hand *hand, unsigned most)
 {
     const struct tl_map *map = hand->map;
-    uint32_t count = map->scope_end - map->tier_cells, looks = count < LOOK_AT ? count : LOOK_AT;
+    uint32_t count = map->scope_end - map->tier_cells, looks = count < TL_DIRECTORY_LOOKS ? count : TL_DIRECTORY_LOOKS;
     uint64_t from = tl_add(&map->header->scope_cursor, looks);
     unsigned retired = 0;
     for (uint32_t i = 0; i < looks && retired < most; i++)

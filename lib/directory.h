@@ -47,6 +47,8 @@ int tl_directory_key(struct tl_hand *hand, uint64_t handle, char *buf);
 /* The handle of a live cell, or 0. Works read-only. */
 uint64_t tl_directory_live(struct tl_hand *hand, uint32_t cell);
 
+#define TL_DIRECTORY_LOOKS 512 /* cells looked at in one search for idle ones */
+
 /* Gives idle cells back, at most `most` of those looked at; returns how many. See D4. */
 unsigned tl_directory_recycle(struct tl_hand *hand, unsigned most);
 

@@ -98,6 +98,15 @@ void tl_faults_tell(struct tl_faults *f, const char *name, tlshm_config_fault te
         tell_first(f, name, err);
 }
 
+int tl_faults_fail(struct tlshm_error *err, int code, int sys, const char *name, const char *what)
+{
+    if (!err)
+        return code;
+    *err = (struct tlshm_error){.code = code, .sys = sys};
+    snprintf(err->text, sizeof err->text, "%.150s%s%s", name ? name : "", name ? ": " : "", what);
+    return code;
+}
+
 void tl_faults_free(struct tl_faults *f)
 {
     free(f->list);

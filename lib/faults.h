@@ -31,6 +31,9 @@ void tl_faults_add(struct tl_faults *f, unsigned line, unsigned column, const ch
 void tl_faults_tell(struct tl_faults *f, const char *name, tlshm_config_fault tell, void *context,
                     struct tlshm_error *err);
 
+/* Fills `err`, which may be NULL, with "name: what"; `name` may be NULL. Returns `code`. */
+int tl_faults_fail(struct tlshm_error *err, int code, int sys, const char *name, const char *what);
+
 void tl_faults_free(struct tl_faults *f);
 
 #endif

@@ -276,6 +276,28 @@ Test(confapply, nothing_is_changed_when_not_all_fits)
     refused(page.text, "ENOROOM: the file needs 10 more levels, and the segment has room for 9");
 }
 
+static const char *many_scopes(const char *prefix, unsigned count)
+{
+    static struct page page;
+    page.size = 0;
+    add(&page, "scopes:\n");
+    for (unsigned i = 0; i < count; i++)
+        add(&page, "  user:%s%u: pro\n", prefix, i);
+    add(&page, "tiers: {pro: []}\n");
+    return page.text;
+}
+
+/* Scopes that go back to their default keep their places until they were idle for long enough. */
+Test(confapply, scopes_that_have_no_room_are_noticed_before)
+{
+    apply(many_scopes("a", 200));
+    refused(many_scopes("b", 200), "ENOROOM: the file needs 200 more scopes, and the segment has room for 56");
+    apply("scopes: {}\n");
+    refused(many_scopes("b", 200), "ENOROOM: the file needs 200 more scopes, and the segment has room for 56");
+    stage_at(s, s->space.now + HOUR(2));
+    apply(many_scopes("b", 200));
+}
+
 Test(confapply, time_zones_are_bounded)
 {
     static const char *const zones[] = {
