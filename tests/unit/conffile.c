@@ -624,7 +624,7 @@ Test(conffile, what_is_written_reads_back_to_the_same)
 {
     static struct page file, first, second;
     state = 4711;
-    for (unsigned i = 0; i < 2000; i++) {
+    for (unsigned i = 0; i < 600; i++) {
         random_file(&file);
         tlshm_config *c = sound(file.text);
         written(c, &first);
