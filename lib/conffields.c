@@ -30,7 +30,7 @@ bool tl_conffields_read(struct tl_reading *r, const struct tl_node *map, const s
         return false;
     }
     refuse_unknown(r, map, fields, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !r->no_memory; i++)
         for (const struct tl_node *key = map->first; key; key = key->next->next)
             if (tl_conffields_is(key, fields[i].name))
                 fields[i].read(r, &fields[i], key, key->next);
@@ -44,7 +44,7 @@ void tl_conffields_names(struct tl_reading *r, const struct tl_node *map, const 
         tl_confvalue_expected(r, map, what);
         return;
     }
-    for (const struct tl_node *key = map->first; key; key = key->next->next)
+    for (const struct tl_node *key = map->first; key && !r->no_memory; key = key->next->next)
         if (key->kind == TL_NODE_TEXT)
             read(r, key, key->next);
 }
