@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* admin.c - the public calls that change what is in force: levels, tiers, limits, flags, policy, clock; and reaping. */
+#include <stdio.h>
+
 #include "directory.h"
 #include "expiry.h"
 #include "limits.h"
@@ -137,6 +139,8 @@ static int change_limits(struct tl_hand *hand, uint64_t handle, const struct cha
         rc = read_policy(hand, handle, &seen);
         if (rc == 0)
             rc = tl_limits_read(hand->map, policy, &now);
+        if (cell < hand->map->tier_cells && tl_policy_kind(seen) != TL_POLICY_OWN)
+            now.count = 0; /* a tier that is new or was unset: it follows no level */
         if (rc == 0 && change->what != REPLACE) {
             list.count = now.count;
             memcpy(list.shape, now.shape, sizeof list.shape);
@@ -229,10 +233,19 @@ int tlshm_limit_unset(tlshm_t *t, const char *key, size_t len, const tlshm_limit
 
 /* ----------------------------------------------------------------------------------------------- tiers and levels */
 
+/* A new tier is one that was unset, until its first limits are published: who dies in between has made none. */
 static int make_tier(struct tl_hand *hand, const char *tier, uint32_t *cell)
 {
+    char key[sizeof "tier:" + TLSHM_NAME_MAX];
+    uint64_t handle;
     int rc = tl_scopes_check_name(tier);
-    return rc < 0 ? rc : tl_scopes_make_internal(hand, "tier", tier, 0, cell, NULL);
+    if (rc < 0)
+        return rc;
+    int len = snprintf(key, sizeof key, "tier:%s", tier);
+    rc = tl_directory_make(hand, TL_KEY_TIER, key, (size_t)len, tl_policy(TL_POLICY_GONE, 0, 0), 0, &handle, NULL);
+    if (rc == 0)
+        *cell = tl_handle_cell(handle);
+    return rc;
 }
 
 /* An existing tier's cell. */

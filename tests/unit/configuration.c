@@ -136,6 +136,41 @@ Test(configuration, tier_changes_reach_all_its_scopes)
     cr_expect_eq(tlshm_scope_tier_set(s->space.t, "agent:9", 0, "free"), -TLSHM_ENOENT);
 }
 
+Test(configuration, new_tier_starts_with_nothing_whatever_the_first_level_follows)
+{
+    const tlshm_limit limit = limit_of("concurrency 5");
+    tlshm_limit limits[TLSHM_LIMITS_MAX];
+    unsigned count = 0;
+    set_tier("base", "tokens 1M per 1h");
+    cr_assert_eq(tlshm_default_set(s->space.t, "global", "base"), 0);
+    for (unsigned turn = 0; turn < 2; turn++) { /* a new one, then one that was unset */
+        cr_assert_eq(tlshm_tier_limit_set(s->space.t, "pro", &limit), 0);
+        cr_assert_eq(tlshm_tier_get(s->space.t, "pro", limits, &count), 0);
+        cr_expect_eq(count, 1);
+        cr_expect_eq(limits[0].unit, TLSHM_CONCURRENCY);
+        cr_assert_eq(tlshm_tier_unset(s->space.t, "pro"), 0);
+    }
+}
+
+Test(configuration, tier_that_cannot_be_made_is_none)
+{
+    const tlshm_limit limit = limit_of("concurrency 5");
+    tlshm_segment_info info;
+    char key[16];
+    unsigned cursor = 0;
+    char name[TLSHM_NAME_MAX + 1];
+    int rc = 0;
+    for (unsigned i = 0; rc == 0; i++) { /* until no list is left */
+        snprintf(key, sizeof key, "user:%u", i);
+        rc = tlshm_limit_set(s->space.t, key, 0, &limit);
+    }
+    cr_assert_eq(tlshm_tier_set(s->space.t, "pro", &limit, 1), -TLSHM_ENOROOM);
+    cr_expect_eq(tlshm_tier_next(s->space.t, &cursor, name), 0);
+    cr_expect_eq(tlshm_default_set(s->space.t, "user", "pro"), -TLSHM_ENOENT);
+    cr_assert_eq(tlshm_get_segment(s->space.t, &info), 0);
+    cr_expect_eq(info.tiers, 0);
+}
+
 Test(configuration, one_limit_on_top_of_a_tier_starts_from_its_copy)
 {
     tlshm_limit limits[2] = {limit_of("tokens 100 per 1h"), limit_of("concurrency 3")};
