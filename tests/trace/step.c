@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* step.c - ptrace. See step.h. */
+#include "step.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKER_SECONDS 240
+#define VISITS_ROOM 65536
+#define REACH_BACK 400 /* instructions looked at for a breakpoint that is hit seldom */
+
+/* --------------------------------------------------------------------------------------------------- the machine */
+
+#ifdef __x86_64__
+static bool is_prefix(unsigned char byte)
+{
+    return (byte & 0xf0) == 0x40 || memchr("\x66\xf2\xf3\x2e\x36\x3e\x26\x64\x65", byte, 9) != NULL;
+}
+
+/* The traced process was forked from this one: its code is at the same place here. */
+static enum step_kind kind_of(uint64_t at)
+{
+    const unsigned char *code = (const unsigned char *)(uintptr_t)at;
+    while (is_prefix(*code))
+        code++;
+    if (code[0] == 0xf0)
+        return STEP_ATOMIC;
+    if ((code[0] == 0x86 || code[0] == 0x87) && code[1] < 0xc0)
+        return STEP_ATOMIC;
+    return code[0] == 0x0f && code[1] == 0x05 ? STEP_SYSTEM : STEP_PLAIN;
+}
+
+static uint64_t place_of(pid_t pid)
+{
+    errno = 0;
+    long at = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.rip), NULL);
+    MUST(errno == 0, "ptrace: registers: %s", strerror(errno));
+    return (uint64_t)at;
+}
+
+/* A hardware breakpoint; `at` 0: none. False if there is no such thing here. */
+static bool break_at(pid_t pid, uint64_t at)
+{
+    const size_t address = offsetof(struct user, u_debugreg[0]), control = offsetof(struct user, u_debugreg[7]);
+    if (at == 0)
+        return ptrace(PTRACE_POKEUSER, pid, control, 0L) == 0;
+    return ptrace(PTRACE_POKEUSER, pid, address, at) == 0 && ptrace(PTRACE_POKEUSER, pid, control, 1L) == 0;
+}
+
+/* Where a function that was just entered returns to. */
+static uint64_t return_of(pid_t pid)
+{
+    errno = 0;
+    long stack = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.rsp), NULL);
+    long at = ptrace(PTRACE_PEEKDATA, pid, stack, NULL);
+    MUST(errno == 0, "ptrace: stack: %s", strerror(errno));
+    return (uint64_t)at;
+}
+
+bool step_decodes(void)
+{
+    return true;
+}
+#else
+static enum step_kind kind_of(uint64_t at)
+{
+    (void)at;
+    return STEP_PLAIN;
+}
+
+/* Every point counts as passed once, so that all are reached by steps. */
+static uint64_t place_of(pid_t pid)
+{
+    (void)pid;
+    return 0;
+}
+
+static bool break_at(pid_t pid, uint64_t at)
+{
+    (void)pid;
+    (void)at;
+    return false;
+}
+
+static uint64_t return_of(pid_t pid)
+{
+    (void)pid;
+    return 0;
+}
+
+bool step_decodes(void)
+{
+    return false;
+}
+#endif
+
+/* ---------------------------------------------------------------------------------------------------- the process */
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        MUST(errno == EINTR, "waitpid: %s", strerror(errno));
+    return status;
+}
+
+/* The signal that it stopped for, or 0 when it is gone. */
+static int go(pid_t pid, int how)
+{
+    MUST(ptrace(how, pid, NULL, NULL) == 0, "ptrace: go on: %s", strerror(errno));
+    int status = wait_for(pid);
+    return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+}
+
+void step_mark(void)
+{
+    syscall(SYS_tgkill, getpid(), getpid(), SIGSTOP);
+}
+
+static void run(pid_t parent, int (*work)(void))
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(2);
+    alarm(WORKER_SECONDS);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        _exit(3);
+    _exit(work());
+}
+
+/* Threads look for a seat by their number: those with the same rest find the same one. */
+static bool is_wanted_number(pid_t pid)
+{
+    return (unsigned)pid % STEP_CLASSES == 0;
+}
+
+pid_t step_start(int (*work)(void))
+{
+    pid_t parent = getpid(), pid;
+    for (;;) {
+        pid = fork();
+        MUST(pid >= 0, "fork: %s", strerror(errno));
+        if (pid == 0)
+            is_wanted_number(getpid()) ? run(parent, work) : _exit(0);
+        if (is_wanted_number(pid))
+            break;
+        wait_for(pid);
+    }
+    int status = wait_for(pid);
+    MUST(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP, "a process did not come to its first mark: %x",
+         (unsigned)status);
+    ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
+    return pid;
+}
+
+static int only_marks(void)
+{
+    step_mark();
+    return 0;
+}
+
+bool step_possible(const char **why)
+{
+    pid_t parent = getpid(), pid = fork();
+    MUST(pid >= 0, "fork: %s", strerror(errno));
+    if (pid == 0)
+        run(parent, only_marks);
+    int status = wait_for(pid);
+    *why = "processes may not be traced here";
+    if (!WIFSTOPPED(status))
+        return false;
+    *why = "processes cannot be stepped here";
+    bool steps = ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0;
+    if (steps)
+        status = wait_for(pid);
+    if (WIFSTOPPED(status))
+        step_kill(pid);
+    return steps && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+}
+
+void step_kill(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    int status;
+    do
+        status = wait_for(pid);
+    while (WIFSTOPPED(status));
+}
+
+bool step_resume(pid_t pid)
+{
+    break_at(pid, 0);
+    return go(pid, PTRACE_CONT) == SIGSTOP;
+}
+
+bool step_leave(pid_t pid)
+{
+    MUST(ptrace(PTRACE_CONT, pid, NULL, NULL) == 0, "ptrace: leave: %s", strerror(errno));
+    int status = wait_for(pid);
+    if (WIFSTOPPED(status))
+        step_kill(pid);
+    return status == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- the first walk */
+
+/* Long ones of liburcu, which fill a table of the process's own: each is one step. */
+static bool is_passed_over(uint64_t at)
+{
+    static uint64_t functions[2];
+    if (functions[0] == 0) {
+        functions[0] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "_cds_lfht_new");
+        functions[1] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "cds_lfht_destroy");
+        MUST(functions[0] != 0 && functions[1] != 0, "liburcu's tables have other names now");
+    }
+    return at == functions[0] || at == functions[1];
+}
+
+static int pass_over(pid_t pid)
+{
+    if (!break_at(pid, return_of(pid)))
+        return go(pid, PTRACE_SINGLESTEP);
+    int signal = go(pid, PTRACE_CONT);
+    break_at(pid, 0);
+    return signal;
+}
+
+static int step(pid_t pid, const struct step_point *point)
+{
+    return point->passed ? pass_over(pid) : go(pid, PTRACE_SINGLESTEP);
+}
+
+/* How often each instruction was met. Nothing is allocated: the processes to come must find the same heap. */
+static struct visit {
+    uint64_t at;
+    unsigned times;
+} visits[VISITS_ROOM];
+static unsigned visits_used;
+
+static unsigned visit(uint64_t at)
+{
+    unsigned i = (unsigned)(at * UINT64_C(0x9e3779b97f4a7c15) >> 32) % VISITS_ROOM;
+    while (visits[i].times != 0 && visits[i].at != at)
+        i = (i + 1) % VISITS_ROOM;
+    visits_used += visits[i].times == 0 ? 1 : 0;
+    MUST(visits_used < VISITS_ROOM, "too many different instructions");
+    visits[i].at = at;
+    return ++visits[i].times;
+}
+
+static struct step_point points[STEP_POINTS_MOST];
+
+static bool has_changed(unsigned char *shadow, const void *watched, size_t bytes)
+{
+    if (memcmp(shadow, watched, bytes) == 0)
+        return false;
+    memcpy(shadow, watched, bytes);
+    return true;
+}
+
+void step_record(pid_t pid, const void *watched, size_t bytes, struct step_path *path)
+{
+    unsigned char *shadow = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(shadow != MAP_FAILED, "out of memory");
+    memcpy(shadow, watched, bytes);
+    memset(visits, 0, sizeof visits);
+    visits_used = 0;
+    *path = (struct step_path){.points = points};
+    for (int signal = SIGTRAP; signal == SIGTRAP;) {
+        MUST(path->count < STEP_POINTS_MOST, "no end of the stretch");
+        struct step_point *point = &points[path->count++];
+        point->at = place_of(pid);
+        point->again = point > points && point[-1].at == point->at;
+        point->time = point->again ? point[-1].time : visit(point->at);
+        point->kind = kind_of(point->at);
+        point->passed = step_decodes() && is_passed_over(point->at);
+        signal = step(pid, point);
+        MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk ended with signal %d", signal);
+        point->stores = has_changed(shadow, watched, bytes);
+    }
+    path->count--; /* the last one is the mark */
+    munmap(shadow, bytes);
+}
+
+/* --------------------------------------------------------------------------------------------------- to a point */
+
+/* Where to set the breakpoint on the way to point n: as few stops as possible. */
+static unsigned best_start(const struct step_path *path, unsigned n)
+{
+    unsigned best = n;
+    for (unsigned back = 0; back <= n && back < REACH_BACK; back++) {
+        const struct step_point *point = &path->points[n - back];
+        if (!point->again && (path->points[best].again || point->time + back < path->points[best].time + (n - best)))
+            best = n - back;
+    }
+    return best;
+}
+
+/* SIGTRAP: stopped where it was wanted. */
+static int run_to(pid_t pid, const struct step_point *point)
+{
+    int signal = SIGTRAP;
+    for (unsigned hits = 0; signal == SIGTRAP && hits < point->time; hits++)
+        signal = go(pid, PTRACE_CONT);
+    break_at(pid, 0);
+    return signal;
+}
+
+enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, bool by_steps)
+{
+    if (n >= path->count)
+        return step_resume(pid) ? STEP_AT_END : STEP_CRASHED;
+    int signal = SIGTRAP;
+    unsigned from = 0, start = best_start(path, n);
+    if (!by_steps && !path->points[start].again && path->points[start].time < start &&
+        break_at(pid, path->points[start].at)) {
+        signal = run_to(pid, &path->points[start]);
+        from = start;
+    }
+    for (; signal == SIGTRAP && from < n; from++)
+        signal = step(pid, &path->points[from]);
+    if (signal != SIGTRAP)
+        return signal == SIGSTOP ? STEP_AT_END : STEP_CRASHED;
+    return place_of(pid) == path->points[n].at ? STEP_THERE : STEP_ELSEWHERE;
+}
+
+bool step_to_atomic(pid_t pid)
+{
+    int signal = SIGTRAP;
+    while (signal == SIGTRAP && kind_of(place_of(pid)) != STEP_ATOMIC)
+        signal = go(pid, PTRACE_SINGLESTEP);
+    return signal == SIGTRAP;
+}
+
+void step_over(pid_t pid)
+{
+    int signal = go(pid, PTRACE_SINGLESTEP);
+    MUST(signal == SIGTRAP, "a step ended with signal %d", signal);
+}
