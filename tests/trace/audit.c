@@ -295,18 +295,19 @@ static bool let_expire(tlshm_t *t, struct finding *wrong)
     return ground_sound(t, true, wrong);
 }
 
-/* Free and taken places are all that there are. Idle scopes make way for more. */
+/* Free and taken places are all that there are. */
 static bool say_room(tlshm_t *t, struct sight *sight, struct finding *wrong)
 {
-    tlshm_segment_info info;
+    tlshm_segment_info info, full;
     CALL(tlshm_get_segment(t, &info), 0);
     unsigned scopes = room_for_scopes(t), lists = room_for_lists(t);
     unsigned reservations = room_for_reservations(t), seats = room_for_seats();
     say(sight, "room for %u scopes, %u lists, %u reservations, %u seats\n", scopes, lists, reservations, seats);
-    if (info.scopes_live + scopes < GROUND_SCOPES || info.reservations_held + reservations != GROUND_RECORDS ||
-        info.seats_taken + seats != GROUND_SEATS)
-        return ground_wrong(wrong, "places are lost: %u scopes and room for %u, %u holds and %u, %u seats and %u",
-                            info.scopes_live, scopes, info.reservations_held, reservations, info.seats_taken, seats);
+    CALL(tlshm_get_segment(t, &full), 0); /* a scope that a dead process had begun may have come to life only now */
+    if (full.scopes_live != GROUND_SCOPES || full.reservations_held != GROUND_RECORDS ||
+        info.reservations_held + reservations != GROUND_RECORDS || info.seats_taken + seats != GROUND_SEATS)
+        return ground_wrong(wrong, "places are lost: full with %u scopes, %u holds and %u more, %u seats and %u more",
+                            full.scopes_live, info.reservations_held, reservations, info.seats_taken, seats);
     return true;
 }
 

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -261,19 +260,47 @@ static unsigned visit(uint64_t at)
 
 static struct step_point points[STEP_POINTS_MOST];
 
-static bool has_changed(unsigned char *shadow, const void *watched, size_t bytes)
+static const uint64_t *watched;
+static uint64_t *watched_last; /* as it was at the last look, so that few looks take long */
+static size_t watched_words;
+
+void step_watch(const void *memory, size_t bytes)
 {
-    if (memcmp(shadow, watched, bytes) == 0)
+    watched = memory;
+    watched_words = bytes / sizeof *watched;
+    watched_last = malloc(bytes);
+    MUST(watched_last != NULL, "out of memory");
+}
+
+static bool has_changed(void)
+{
+    if (memcmp(watched_last, watched, watched_words * sizeof *watched) == 0)
         return false;
-    memcpy(shadow, watched, bytes);
+    memcpy(watched_last, watched, watched_words * sizeof *watched);
     return true;
 }
 
-void step_record(pid_t pid, const void *watched, size_t bytes, struct step_path *path)
+/* What the watched memory says, whichever number the process has that writes there. */
+static uint64_t state_of_memory(pid_t pid)
 {
-    unsigned char *shadow = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    MUST(shadow != MAP_FAILED, "out of memory");
-    memcpy(shadow, watched, bytes);
+    const uint64_t number = (uint64_t)pid;
+    uint64_t state = 0;
+    for (size_t i = 0; i < watched_words; i++) {
+        uint64_t word = watched[i];
+        if ((word & UINT32_MAX) == number)
+            word ^= number;
+        if (word >> 32 == number)
+            word ^= number << 32;
+        state = (state ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        state ^= state >> 29;
+    }
+    return state;
+}
+
+void step_record(pid_t pid, struct step_path *path)
+{
+    has_changed();
+    uint64_t state = state_of_memory(pid);
     memset(visits, 0, sizeof visits);
     visits_used = 0;
     *path = (struct step_path){.points = points};
@@ -285,12 +312,14 @@ void step_record(pid_t pid, const void *watched, size_t bytes, struct step_path 
         point->time = point->again ? point[-1].time : visit(point->at);
         point->kind = kind_of(point->at);
         point->passed = step_decodes() && is_passed_over(point->at);
+        point->state = state;
         signal = step(pid, point);
         MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk ended with signal %d", signal);
-        point->stores = has_changed(shadow, watched, bytes);
+        point->stores = has_changed();
+        if (point->stores)
+            state = state_of_memory(pid);
     }
     path->count--; /* the last one is the mark */
-    munmap(shadow, bytes);
 }
 
 /* --------------------------------------------------------------------------------------------------- to a point */
@@ -332,7 +361,8 @@ enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, boo
         signal = step(pid, &path->points[from]);
     if (signal != SIGTRAP)
         return signal == SIGSTOP ? STEP_AT_END : STEP_CRASHED;
-    return place_of(pid) == path->points[n].at ? STEP_THERE : STEP_ELSEWHERE;
+    bool same = place_of(pid) == path->points[n].at && state_of_memory(pid) == path->points[n].state;
+    return same ? STEP_THERE : STEP_ELSEWHERE;
 }
 
 bool step_to_atomic(pid_t pid)

@@ -24,7 +24,8 @@ enum step_kind { STEP_PLAIN, STEP_ATOMIC, STEP_SYSTEM }; /* locked or exchanging
 /* One instruction of the stretch. */
 struct step_point {
     uint64_t at;
-    unsigned time; /* it is executed for the time-th time, from 1 on */
+    uint64_t state; /* of the watched memory before it */
+    unsigned time;  /* it is executed for the time-th time, from 1 on */
     enum step_kind kind;
     bool stores; /* the watched memory was another after it */
     bool again;  /* the one before, not done yet: it moves or fills memory, and a breakpoint stops it once */
@@ -48,14 +49,17 @@ pid_t step_start(int (*work)(void));
 /* In that process: a mark. Nothing happens when nobody traces. */
 void step_mark(void);
 
-/* From the first mark to the second; `watched` is compared after each instruction. The path is valid until the next record. */
-void step_record(pid_t pid, const void *watched, size_t bytes, struct step_path *path);
+/* Memory to be compared, which the processes change. */
+void step_watch(const void *memory, size_t bytes);
+
+/* From the first mark to the second. The path is valid until the next record. */
+void step_record(pid_t pid, struct step_path *path);
 
 /* From the first mark on: so many instructions of the path. `by_steps`: without a breakpoint. */
 enum step_reach {
     STEP_THERE,     /* stopped before point n */
     STEP_AT_END,    /* at the second mark: the path was shorter */
-    STEP_ELSEWHERE, /* stopped, but at another instruction than the one of the first walk */
+    STEP_ELSEWHERE, /* stopped, but at another instruction than in the first walk, or with other memory */
     STEP_CRASHED    /* a signal that nobody sent */
 };
 enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, bool by_steps);

@@ -26,7 +26,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,11 +442,9 @@ static void try_point(unsigned n, unsigned what, unsigned *least)
 
 static void record(void)
 {
-    size_t bytes;
-    const void *watched = ground_bytes(&bytes);
     watch("recorded", 0);
     pid_t pid = begin(act->run);
-    step_record(pid, watched, bytes, &path);
+    step_record(pid, &path);
     step_kill(pid);
 }
 
@@ -575,15 +572,6 @@ static void read_options(int argc, char **argv)
     }
 }
 
-/* Both processes take turns: on one processor each wakes the other at once. */
-static void stay_here(void)
-{
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET((unsigned)sched_getcpu(), &here);
-    (void)sched_setaffinity(0, sizeof here, &here);
-}
-
 int main(int argc, char **argv)
 {
     const char *why = NULL;
@@ -598,11 +586,13 @@ int main(int argc, char **argv)
         tap_skip("tracer", why);
         return tap_end();
     }
-    stay_here();
     printf("# seed %" PRIu64 "%s\n", options.seed, step_decodes() ? "" : "; atomic instructions are not told apart");
     answer = crew_share(sizeof *answer);
     others = crew_share(sizeof *others);
     ground_open();
+    size_t bytes;
+    const void *memory = ground_bytes(&bytes);
+    step_watch(memory, bytes);
     for (enum start s = START_CALM; s < START_WRECKED; s++)
         ground_make(s);
     make_wreck();
