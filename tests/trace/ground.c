@@ -39,10 +39,20 @@ static tlshm_geometry geometry(void)
 
 /* ------------------------------------------------------------------------------------------------------- the file */
 
+static void (*clean_up_space)(void);
+
+static void clean_up(void)
+{
+    unlink(ground_other);
+    clean_up_space();
+}
+
 void ground_open(void)
 {
     tlshm_geometry g = geometry();
     space_open(&space, &g);
+    clean_up_space = support_clean_up;
+    support_clean_up = clean_up;
     tlshm_detach(space.t);
     strcpy(ground_path, space.path);
     snprintf(ground_other, sizeof ground_other, "%s/other", space.dir);

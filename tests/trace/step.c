@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORKER_SECONDS 240
+#define WORKER_SECONDS 300
 #define VISITS_ROOM 65536
 #define REACH_BACK 400 /* instructions looked at for a breakpoint that is hit seldom */
 
@@ -214,16 +214,19 @@ bool step_leave(pid_t pid)
 
 /* ------------------------------------------------------------------------------------------------- the first walk */
 
-/* Long ones of liburcu, which fill a table of the process's own: each is one step. */
+/* What liburcu does to a table of the process's own, when that is made and given up: long walks, each is one step. */
 static bool is_passed_over(uint64_t at)
 {
-    static uint64_t functions[2];
-    if (functions[0] == 0) {
-        functions[0] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "_cds_lfht_new");
-        functions[1] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "cds_lfht_destroy");
-        MUST(functions[0] != 0 && functions[1] != 0, "liburcu's tables have other names now");
+    static const char *const names[] = {"_cds_lfht_new", "cds_lfht_destroy", "cds_lfht_first", "cds_lfht_next"};
+    static uint64_t functions[4];
+    for (unsigned i = 0; i < 4; i++) {
+        if (functions[i] == 0)
+            functions[i] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+        MUST(functions[i] != 0, "liburcu's tables have no %s", names[i]);
+        if (at == functions[i])
+            return true;
     }
-    return at == functions[0] || at == functions[1];
+    return false;
 }
 
 static int pass_over(pid_t pid)
@@ -368,7 +371,7 @@ enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, boo
 bool step_to_atomic(pid_t pid)
 {
     int signal = SIGTRAP;
-    while (signal == SIGTRAP && kind_of(place_of(pid)) != STEP_ATOMIC)
+    while (step_decodes() && signal == SIGTRAP && kind_of(place_of(pid)) != STEP_ATOMIC)
         signal = go(pid, PTRACE_SINGLESTEP);
     return signal == SIGTRAP;
 }

@@ -64,7 +64,7 @@ enum step_reach {
 };
 enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, bool by_steps);
 
-/* The next atomic instruction from here; false: the second mark came first. */
+/* The next atomic instruction from here (any, where they are not told apart); false: the second mark came first. */
 bool step_to_atomic(pid_t pid);
 void step_over(pid_t pid);
 

@@ -15,14 +15,16 @@
  *
  * POINTS Between any two instructions of the call. The default run takes the points right before and right after each
  * atomic instruction, and a sample of the others (the seed is printed; --seed repeats it): a share for those after an
- * instruction that changed the file or that was a system call, and one for the rest. --long takes all.
+ * instruction that changed the file or that was a system call, and one for the rest. --writes takes all of the former,
+ * --long all points. One step is a whole call where liburcu works on a table of the process's own (step.c).
+ *
+ * REPEATING  --only=NAME --kill=N or --stop=N takes one point. Segments have random numbers of their own, so N may have
+ * moved a little; --writes --first looks around.
  *
  * WHAT IS COMPARED A text of all that the public headers show (ground.h), with that of processes that were not
  * disturbed. That these are right themselves is other tests' matter; the tokens of one scope are checked here too.
  */
-#include "acts.h"
-#include "crew.h"
-#include "step.h"
+#include "trial.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -31,313 +33,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define WATCHDOG_S 120 /* for one point: a few milliseconds, were it not for the neighbours */
-#define SHOWN_MOST 5   /* failures of one act that are described */
-#define SAMPLE_WRITES 12
-#define SAMPLE_OTHERS 12
-#define EXHAUSTIVE_MOST 20000 /* a longer path (create fills a file) is sampled by --long too, a thousandfold */
+#define SHOWN_MOST 5 /* failures of one act that are described */
+#define SAMPLE_WRITES 10
+#define SAMPLE_OTHERS 8
+#define EXHAUSTIVE_MOST 25000 /* a longer path is sampled by --long too, a hundredfold */
 
 enum { KILLED = 1, STOPPED = 2 };
 
 static struct {
-    bool all;
+    bool all, writes, first;
     uint64_t seed;
     const char *only;
     long kill_at, stop_at;
 } options = {.kill_at = -1, .stop_at = -1};
 
-/* What the process tells. */
-static struct answer {
-    int verdict;
-    bool returned;
-} * answer;
-
 static const struct act *act;
-static int (*chosen)(void); /* what the process does between its marks; NULL: nothing */
-static struct step_path path;
-static struct sight before, after, ways[ACT_WAYS], by_rival;
-static unsigned way_count;
+static const struct step_path *path;
 static struct {
-    unsigned points, kills, stops, failures, strayed;
+    unsigned points, kills, stops, failures;
 } count, total;
 static char doing[200]; /* for the watchdog */
-
-/* ------------------------------------------------------------------------------------------------------ the process */
-
-static int play(void)
-{
-    act->prepare();
-    step_mark();
-    if (chosen != NULL) {
-        answer->verdict = chosen();
-        answer->returned = true;
-    }
-    step_mark();
-    if (act_t != NULL)
-        tlshm_detach(act_t);
-    return 0;
-}
-
-static pid_t begin(int (*call)(void))
-{
-    ground_restore(ground_guests != 0 ? START_GUEST : act->start);
-    chosen = call;
-    *answer = (struct answer){.returned = false};
-    return step_start(play);
-}
-
-/* Once for all processes of an act: what each gets of this one must be the same. */
-static void come_first(void)
-{
-    act_t = NULL;
-    if (act->before == NULL)
-        return;
-    ground_restore(act->start);
-    act->before();
-    ground_keep(START_GUEST);
-    ground_guests = 1;
-}
-
-static void go_last(void)
-{
-    if (act->before == NULL)
-        return;
-    ground_restore(START_GUEST);
-    tlshm_detach(act_t);
-    ground_guests = 0;
-}
-
-/* ------------------------------------------------------------------------------------------------------ the others */
-
-/* What they found. */
-static struct {
-    struct finding wrong;
-    struct sight sight;
-    int rival;
-    bool well;
-} * others;
-
-/* `work` in a process of its own, as others are; and so this one's heap, which the next ones get, stays as it is. */
-static bool elsewhere(bool (*work)(tlshm_t *t, struct finding *wrong), struct finding *wrong)
-{
-    others->well = false;
-    others->wrong.text[0] = 0;
-    pid_t pid = fork();
-    MUST(pid >= 0, "fork");
-    if (pid == 0) {
-        signal(SIGALRM, SIG_DFL);
-        alarm(WATCHDOG_S / 2);
-        tlshm_t *t = ground_attach();
-        others->well = work(t, &others->wrong);
-        tlshm_detach(t);
-        _exit(0);
-    }
-    int status = -1;
-    waitpid(pid, &status, 0);
-    if (status != 0)
-        return ground_wrong(wrong, "others: %s",
-                            WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "held up" : "crashed");
-    *wrong = others->wrong;
-    return others->well;
-}
-
-static bool audit_end(tlshm_t *t, struct finding *wrong)
-{
-    return ground_audit(t, &others->sight, wrong);
-}
-
-static bool audit_all(tlshm_t *t, struct finding *wrong)
-{
-    return ground_others(t, wrong) && audit_end(t, wrong);
-}
-
-static bool only_rival(tlshm_t *t, struct finding *wrong)
-{
-    (void)t;
-    others->rival = act->rival();
-    int wanted = act->rivalry == RIVAL_BOTH ? act->verdict : others->rival;
-    return (others->rival == wanted && wanted >= 0) || ground_wrong(wrong, "the rival alone: %d", others->rival);
-}
-
-/* ---------------------------------------------------------------------------------------------------- expectations */
-
-/* What is there when a process did `call` undisturbed, and then a rival its own. */
-static void expect(int (*call)(void), bool rival, struct sight *sight)
-{
-    struct finding wrong = {{0}};
-    pid_t pid = begin(call);
-    MUST(step_resume(pid) && step_leave(pid), "%s: undisturbed, it does not end", act->name);
-    MUST(call != act->run || answer->verdict == act->verdict, "%s: verdict %d %s", act->name, answer->verdict,
-         tlshm_error_text(answer->verdict));
-    MUST(!rival || elsewhere(only_rival, &wrong), "%s: %s", act->name, wrong.text);
-    MUST(elsewhere(audit_all, &wrong), "%s: undisturbed: %s", act->name, wrong.text);
-    *sight = others->sight;
-}
-
-static void expect_all(void)
-{
-    expect(NULL, false, &before);
-    expect(act->run, false, &after);
-    for (way_count = 0; way_count < ACT_WAYS && act->way[way_count] != NULL; way_count++)
-        expect(act->way[way_count], false, &ways[way_count]);
-    if (act->rivalry != RIVAL_NONE)
-        expect(act->rivalry == RIVAL_BOTH ? act->run : NULL, true, &by_rival);
-    MUST(after.held - before.held == act->held && after.used - before.used == act->used,
-         "%s: held %+lld, used %+lld tokens", act->name, (long long)(after.held - before.held),
-         (long long)(after.used - before.used));
-}
-
-static const struct sight *outcome(unsigned i)
-{
-    return i == 0 ? &before : i <= way_count ? &ways[i - 1] : &after;
-}
-
-/* How much of the beginning is the same. */
-static size_t common(const struct sight *a, const struct sight *b)
-{
-    size_t n = 0;
-    while (a->text[n] != 0 && a->text[n] == b->text[n])
-        n++;
-    return n;
-}
-
-/* The first line that differs from what is most alike. */
-static bool not_as(const struct sight *got, const struct sight *wanted, struct finding *wrong)
-{
-    size_t at = common(got, wanted);
-    while (at > 0 && got->text[at - 1] != '\n')
-        at--;
-    const char *a = got->text + at, *b = wanted->text + at;
-    return ground_wrong(wrong, "there is \"%.*s\", expected was \"%.*s\"", (int)strcspn(a, "\n"), a,
-                        (int)strcspn(b, "\n"), b);
-}
-
-static bool unlike_any(const struct sight *got, struct finding *wrong)
-{
-    unsigned best = 0;
-    for (unsigned i = 1; i <= way_count + 1; i++)
-        if (common(got, outcome(i)) > common(got, outcome(best)))
-            best = i;
-    return not_as(got, outcome(best), wrong);
-}
-
-/* ------------------------------------------------------------------------------------------------------- a death */
-
-/* Deaths come in the order of the path: `least` is what the one before had got done. */
-static bool judge_death(unsigned n, bool precise, const struct sight *sight, unsigned *least, struct finding *wrong)
-{
-    unsigned low = UINT32_MAX, high = 0;
-    for (unsigned i = 0; i <= way_count + 1; i++)
-        if (strcmp(sight->text, outcome(i)->text) == 0) {
-            low = low == UINT32_MAX ? i : low;
-            high = i;
-        }
-    if (low == UINT32_MAX)
-        return unlike_any(sight, wrong);
-    if (!precise)
-        return true;
-    if (high < *least)
-        return ground_wrong(wrong, "less is done than by a death before: %u, not %u", high, *least);
-    if (n == 0 && low != 0)
-        return ground_wrong(wrong, "it is done before it has begun");
-    if (n == path.count && high != way_count + 1)
-        return ground_wrong(wrong, "it is undone at its end");
-    *least = low > *least ? low : *least;
-    return true;
-}
-
-/* A process at point n. Once in a while one takes another way there, in the allocator for one: it is stepped then. */
-static pid_t arrive(unsigned n, enum step_reach *reach)
-{
-    pid_t pid = begin(act->run);
-    *reach = step_to(pid, &path, n, false);
-    if (*reach == STEP_THERE || *reach == STEP_CRASHED || n == path.count)
-        return pid;
-    count.strayed++;
-    step_kill(pid);
-    pid = begin(act->run);
-    *reach = step_to(pid, &path, n, true);
-    return pid;
-}
-
-static bool kill_at(unsigned n, unsigned *least, struct finding *wrong)
-{
-    enum step_reach reach;
-    pid_t pid = arrive(n, &reach);
-    step_kill(pid);
-    if (reach == STEP_CRASHED)
-        return ground_wrong(wrong, "it crashed on its way");
-    bool precise = reach == STEP_THERE || n == path.count;
-    return elsewhere(audit_all, wrong) && judge_death(n, precise, &others->sight, least, wrong);
-}
-
-/* -------------------------------------------------------------------------------------------------------- a stop */
-
-static pid_t stopped;
-
-/* Seats of the process that is stopped. */
-static unsigned its_seats(tlshm_t *t)
-{
-    tlshm_seat_info info;
-    uint64_t cursor = 0;
-    unsigned seats = 0;
-    while (tlshm_seat_next(t, &cursor, &info) == 1)
-        seats += info.pid == (uint32_t)stopped ? 1 : 0;
-    return seats;
-}
-
-static bool go_on_without_it(tlshm_t *t, struct finding *wrong)
-{
-    unsigned seats = its_seats(t);
-    if (!ground_others(t, wrong))
-        return false;
-    if (act->rival != NULL)
-        others->rival = act->rival();
-    if (its_seats(t) != seats)
-        return ground_wrong(wrong, "the seat of a stopped process was given away");
-    return ground_sound(t, false, wrong);
-}
-
-static bool judge_answers(int rival, struct finding *wrong)
-{
-    if (!answer->returned)
-        return ground_wrong(wrong, "it did not come back");
-    int mine = answer->verdict;
-    bool first = mine == act->verdict && (act->rivalry == RIVAL_NONE || rival == act->second);
-    bool second = act->rivalry == RIVAL_ONE && mine == act->second && rival == act->verdict;
-    bool both = act->rivalry == RIVAL_BOTH && mine == act->verdict && rival == act->verdict;
-    if (!first && !second && !both)
-        return ground_wrong(wrong, "verdicts %d and %d of the rival", mine, rival);
-    return true;
-}
-
-static bool judge_end(struct finding *wrong)
-{
-    int rival = others->rival;
-    bool theirs = act->rivalry == RIVAL_BOTH || (act->rivalry == RIVAL_ONE && rival == act->verdict);
-    const struct sight *wanted = theirs ? &by_rival : &after;
-    if (!judge_answers(rival, wrong) || !elsewhere(audit_end, wrong))
-        return false;
-    return strcmp(others->sight.text, wanted->text) == 0 || not_as(&others->sight, wanted, wrong);
-}
-
-static bool stop_at(unsigned n, struct finding *wrong)
-{
-    enum step_reach reach;
-    stopped = arrive(n, &reach);
-    bool well =
-        reach == STEP_CRASHED ? ground_wrong(wrong, "it crashed on its way") : elsewhere(go_on_without_it, wrong);
-    if (well && reach != STEP_AT_END && !step_resume(stopped))
-        well = ground_wrong(wrong, "it did not come to its end when it went on");
-    if (!well)
-        step_kill(stopped);
-    else if (!step_leave(stopped))
-        well = ground_wrong(wrong, "it did not leave well");
-    return well && judge_end(wrong);
-}
 
 /* -------------------------------------------------------------------------------------------------- which of them */
 
@@ -352,19 +69,19 @@ static uint64_t random_next(uint64_t *state)
 /* Right after an instruction that others can notice. */
 static bool is_write(unsigned n)
 {
-    return n > 0 && (path.points[n - 1].stores || path.points[n - 1].kind == STEP_SYSTEM);
+    return n > 0 && (path->points[n - 1].stores || path->points[n - 1].kind == STEP_SYSTEM);
 }
 
 static void sample(unsigned char *wanted, bool writes, unsigned most, uint64_t *random)
 {
     unsigned candidates = 0;
-    for (unsigned n = 0; n <= path.count; n++)
+    for (unsigned n = 0; n <= path->count; n++)
         candidates += is_write(n) == writes ? 1 : 0;
-    for (unsigned n = 0; n <= path.count; n++) {
+    for (unsigned n = 0; n <= path->count; n++) {
         if (is_write(n) != writes)
             continue;
         if (random_next(random) % candidates < most) { /* so that exactly `most` are chosen */
-            wanted[n] |= most % 2 ? KILLED : KILLED | STOPPED;
+            wanted[n] |= most % 2 && !options.writes ? KILLED : KILLED | STOPPED;
             most--;
         }
         candidates--;
@@ -379,23 +96,23 @@ static bool is_there(const char *word)
 static unsigned char *choose(uint64_t *random)
 {
     static unsigned char wanted[STEP_POINTS_MOST + 1];
-    memset(wanted, 0, path.count + 1);
+    memset(wanted, 0, path->count + 1);
     if (options.kill_at >= 0 || options.stop_at >= 0) {
-        if (options.kill_at >= 0 && options.kill_at <= (long)path.count)
+        if (options.kill_at >= 0 && options.kill_at <= (long)path->count)
             wanted[options.kill_at] |= KILLED;
-        if (options.stop_at >= 0 && options.stop_at <= (long)path.count)
+        if (options.stop_at >= 0 && options.stop_at <= (long)path->count)
             wanted[options.stop_at] |= STOPPED;
         return wanted;
     }
-    wanted[0] = wanted[path.count] = KILLED | STOPPED;
-    for (unsigned i = 0; i < path.count; i++)
-        if (path.points[i].kind == STEP_ATOMIC)
+    wanted[0] = wanted[path->count] = KILLED | STOPPED;
+    for (unsigned i = 0; i < path->count; i++)
+        if (path->points[i].kind == STEP_ATOMIC)
             wanted[i] = wanted[i + 1] = KILLED | STOPPED;
-    bool every = options.all && path.count <= EXHAUSTIVE_MOST;
+    bool every = options.all && path->count <= EXHAUSTIVE_MOST;
     if (every)
-        memset(wanted, KILLED | STOPPED, path.count + 1);
+        memset(wanted, KILLED | STOPPED, path->count + 1);
     unsigned more = options.all && !every ? 100 : 1;
-    sample(wanted, true, SAMPLE_WRITES * more, random);
+    sample(wanted, true, options.writes ? UINT32_MAX : SAMPLE_WRITES * more, random);
     sample(wanted, false, SAMPLE_OTHERS * more, random);
     return wanted;
 }
@@ -405,7 +122,11 @@ static unsigned char *choose(uint64_t *random)
 static void failed(const char *how, unsigned n, const struct finding *wrong)
 {
     if (count.failures++ < SHOWN_MOST)
-        printf("# %s: %s at %u of %u: %s\n", act->name, how, n, path.count, wrong->text);
+        printf("# %s: %s at %u of %u: %s\n", act->name, how, n, path->count, wrong->text);
+    if (options.first) {
+        trial_close();
+        exit(EXIT_FAILURE);
+    }
 }
 
 static void on_alarm(int signal)
@@ -414,126 +135,69 @@ static void on_alarm(int signal)
     (void)signal;
     if (write(STDOUT_FILENO, text, sizeof text - 1) >= 0 && write(STDOUT_FILENO, doing, strlen(doing)) >= 0)
         (void)!write(STDOUT_FILENO, "\n", 1);
+    if (support_clean_up != NULL)
+        support_clean_up();
     _exit(EXIT_FAILURE);
 }
 
 static void watch(const char *how, unsigned n)
 {
     snprintf(doing, sizeof doing, "%s: %s at %u", act->name, how, n);
-    alarm(WATCHDOG_S);
+    alarm(TRIAL_SECONDS);
 }
 
-static void try_point(unsigned n, unsigned what, unsigned *least)
+static void try_point(unsigned n, unsigned what)
 {
     struct finding wrong = {{0}};
     if (what & KILLED) {
         watch("killed", n);
         count.kills++;
-        if (!kill_at(n, least, &wrong))
+        if (!trial_kill(n, &wrong))
             failed("killed", n, &wrong);
     }
     if (what & STOPPED) {
         watch("stopped", n);
         count.stops++;
-        if (!stop_at(n, &wrong))
+        if (!trial_stop(n, &wrong))
             failed("stopped", n, &wrong);
     }
-}
-
-static void record(void)
-{
-    watch("recorded", 0);
-    pid_t pid = begin(act->run);
-    step_record(pid, &path);
-    step_kill(pid);
 }
 
 static void report(void)
 {
     unsigned atomic = 0, writes = 0;
-    for (unsigned i = 0; i < path.count; i++) {
-        atomic += path.points[i].kind == STEP_ATOMIC ? 1 : 0;
-        writes += path.points[i].stores ? 1 : 0;
+    for (unsigned i = 0; i < path->count; i++) {
+        atomic += path->points[i].kind == STEP_ATOMIC ? 1 : 0;
+        writes += path->points[i].stores ? 1 : 0;
     }
     tap_ok(count.failures == 0, "%s: %u instructions, %u atomic, %u changed the file: %u kills, %u stops, %u failures",
-           act->name, path.count, atomic, writes, count.kills, count.stops, count.failures);
+           act->name, path->count, atomic, writes, count.kills, count.stops, count.failures);
     total.points += count.points;
     total.kills += count.kills;
     total.stops += count.stops;
     total.failures += count.failures;
-    total.strayed += count.strayed;
 }
 
 static void try_act(const struct act *one)
 {
     uint64_t random = options.seed;
-    unsigned least = 0;
     act = one;
     memset(&count, 0, sizeof count);
     watch("undisturbed", 0);
-    come_first();
-    expect_all();
-    record();
+    path = trial_begin(act);
     unsigned char *wanted = choose(&random);
-    for (unsigned n = 0; n <= path.count; n++) {
+    for (unsigned n = 0; n <= path->count; n++) {
         count.points += wanted[n] != 0 ? 1 : 0;
-        try_point(n, wanted[n], &least);
+        try_point(n, wanted[n]);
     }
     report();
-    go_last();
-}
-
-/* ------------------------------------------------------------------------------------------------- the wrecked state */
-
-static unsigned dying;
-
-static int reserve_then_die(void)
-{
-    tlshm_id id;
-    return ground_reserve(act_t, "agent:a tenant:t", 13, 60 + dying, NULL, &id);
-}
-
-/* Stops it where an operation of its is open, and some atomic instructions later. */
-static pid_t stop_inside(const struct act *scene, unsigned later)
-{
-    tlshm_t *t = ground_attach();
-    act = scene;
-    chosen = scene->run;
-    act_t = NULL;
-    pid_t pid = step_start(play);
-    for (bool inside = false; !inside;) {
-        tlshm_seat_info info;
-        uint64_t cursor = 0;
-        MUST(step_to_atomic(pid), "it ended without having been inside an operation");
-        while (tlshm_seat_next(t, &cursor, &info) == 1)
-            inside |= info.pid == (uint32_t)pid && info.in_call;
-        if (!inside)
-            step_over(pid);
-    }
-    for (; later > 0; later--) {
-        MUST(step_to_atomic(pid), "its operation has too few atomic instructions");
-        step_over(pid);
-    }
-    tlshm_detach(t);
-    return pid;
-}
-
-/* Each dies at another atomic instruction of its operation; none before all of them are inside. */
-static void make_wreck(void)
-{
-    static const struct act scene = {"wreck", START_CALM, .prepare = act_attached, .run = reserve_then_die};
-    pid_t pids[GROUND_SEATS];
-    ground_restore(START_CALM);
-    for (dying = 0; dying < GROUND_SEATS; dying++)
-        pids[dying] = stop_inside(&scene, dying);
-    for (unsigned i = 0; i < GROUND_SEATS; i++)
-        step_kill(pids[i]);
-    ground_keep(START_WRECKED);
+    trial_end();
 }
 
 static void usage(FILE *out)
 {
-    fputs("Usage: tracer [--long] [--seed N] [--only WORDS] [--kill N] [--stop N] [--list]\n", out);
+    fputs("Usage: tracer [--long] [--writes] [--seed N] [--only WORDS] [--kill N] [--stop N] [--first] [--list]\n",
+          out);
 }
 
 static uint64_t any_seed(void)
@@ -548,11 +212,12 @@ static void read_options(int argc, char **argv)
         {"long", no_argument, NULL, 'l'},       {"seed", required_argument, NULL, 's'},
         {"only", required_argument, NULL, 'o'}, {"kill", required_argument, NULL, 'k'},
         {"stop", required_argument, NULL, 'p'}, {"list", no_argument, NULL, 'i'},
+        {"first", no_argument, NULL, 'f'},      {"writes", no_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0}};
     options.seed = any_seed();
     for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;) {
         if (option == 'l')
-            options.all = true;
+            options.all = true; /* all points */
         else if (option == 's')
             options.seed = strtoull(optarg, NULL, 10);
         else if (option == 'o')
@@ -561,6 +226,10 @@ static void read_options(int argc, char **argv)
             options.kill_at = strtol(optarg, NULL, 10);
         else if (option == 'p')
             options.stop_at = strtol(optarg, NULL, 10);
+        else if (option == 'w')
+            options.writes = true; /* all points after an instruction that changed the file */
+        else if (option == 'f')
+            options.first = true; /* ends with the first failure */
         else if (option == 'i') {
             for (unsigned i = 0; i < act_count; i++)
                 puts(acts[i].name);
@@ -576,7 +245,7 @@ int main(int argc, char **argv)
 {
     const char *why = NULL;
     read_options(argc, argv);
-    tap_begin(WATCHDOG_S);
+    tap_begin(TRIAL_SECONDS);
     signal(SIGALRM, on_alarm);
 #ifdef __SANITIZE_ADDRESS__
     tap_skip("tracer", "a sanitizer's instructions are not the library's");
@@ -587,20 +256,12 @@ int main(int argc, char **argv)
         return tap_end();
     }
     printf("# seed %" PRIu64 "%s\n", options.seed, step_decodes() ? "" : "; atomic instructions are not told apart");
-    answer = crew_share(sizeof *answer);
-    others = crew_share(sizeof *others);
-    ground_open();
-    size_t bytes;
-    const void *memory = ground_bytes(&bytes);
-    step_watch(memory, bytes);
-    for (enum start s = START_CALM; s < START_WRECKED; s++)
-        ground_make(s);
-    make_wreck();
+    trial_open();
     for (unsigned i = 0; i < act_count; i++)
         if (is_there(acts[i].name))
             try_act(&acts[i]);
     printf("# %u points, %u kills, %u stops, %u failures; %u went astray and were stepped\n", total.points, total.kills,
-           total.stops, total.failures, total.strayed);
-    ground_close();
+           total.stops, total.failures, trial_strayed);
+    trial_close();
     return tap_end();
 }

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# Builds the tracer with each break of broken.txt and expects it to find a fault. TAP.
+# SPDX-License-Identifier: MIT
+#
+# WHY  What finds nothing must be able to find something. A break counts as found only by a process that was killed or
+# stopped: one that fails undisturbed proves nothing. A break whose text is not in the library any more fails.
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+ROOT = os.path.dirname(TESTS)
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(TESTS, 'explore'))
+from mutants import break_files, read_mutants  # noqa: E402 (that one has the form of the list)
+
+FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-w', '-I' + os.path.join(ROOT, 'include'),
+         '-I' + os.path.join(TESTS, 'support')]
+LIBRARIES = ['-Wl,-z,now', '-lurcu-bp', '-lurcu-cds', '-lpthread']
+SUPPORT = ['crew', 'space', 'tap']
+SECONDS = 300
+FOUND = re.compile(r'^# (.*: (?:killed|stopped) at .*)$', re.MULTILINE)
+
+
+class Builder:
+    """The tracer's own objects, and programs of them, the built library and one room that is broken."""
+
+    def __init__(self, folder, compiler, library):
+        self.folder, self.compiler, self.library = folder, compiler, library
+        sources = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE)) if name.endswith('.c')]
+        sources += [os.path.join(TESTS, 'support', name + '.c') for name in SUPPORT]
+        self.own = [self.compile(source, []) for source in sources]
+
+    def compile(self, source, options):
+        target = os.path.join(self.folder, os.path.basename(source)[:-2] + '.o')
+        subprocess.run(self.compiler + FLAGS + options + ['-c', source, '-o', target], check=True)
+        return target
+
+    def link(self, name, objects):
+        target = os.path.join(self.folder, name)
+        subprocess.run(self.compiler + self.own + objects + [self.library, '-o', target] + LIBRARIES, check=True)
+        return target
+
+    def build(self, mutant):
+        """The tracer of a mutant, or a complaint. What is linked first takes the place of the archive's member."""
+        lib = os.path.join(self.folder, 'lib')
+        shutil.rmtree(lib, ignore_errors=True)
+        shutil.copytree(os.path.join(ROOT, 'lib'), lib)
+        complaint = break_files(mutant, lib)
+        if complaint:
+            return None, complaint
+        objects = [self.compile(os.path.join(lib, name), ['-iquote', lib]) for name in sorted(mutant.files())]
+        return self.link('broken', objects), None
+
+
+def judge(builder, mutant):
+    """Passed or not, and a remark."""
+    program, complaint = builder.build(mutant)
+    if complaint:
+        return False, complaint
+    output = ''
+    for options in mutant.runs:
+        try:
+            done = subprocess.run([program, '--first', '--seed=1'] + shlex.split(options), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return False, 'it hangs'
+        output = done.stdout.decode(errors='replace')
+        fault = FOUND.search(output)
+        if done.returncode != 0 and fault:
+            return True, fault.group(1)[:200]
+    return False, 'it survives: ' + output.strip()[-300:]
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Breaks the library in some ways; the tracer must find each.')
+    parser.add_argument('--only', metavar='WORDS', default='', help='breaks whose name contains WORDS')
+    arguments = parser.parse_args()
+    mutants = [m for m in read_mutants(os.path.join(HERE, 'broken.txt')) if arguments.only in m.name]
+    library = os.path.join(os.environ.get('TLSHM_BUILD', os.path.join(ROOT, 'build')), 'lib', 'libtlshm.a')
+    compiler = shlex.split(os.environ.get('TLSHM_CC', 'cc'))
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        builder = Builder(folder, compiler, library)
+        sound = subprocess.run([builder.link('sound', []), '--only=overrun policy'], stdout=subprocess.PIPE, check=True)
+        if b'# SKIP' in sound.stdout:
+            print(sound.stdout.decode(), end='')
+            return 0
+        for number, mutant in enumerate(mutants, 1):
+            passed, remark = judge(builder, mutant)
+            failures += not passed
+            print('%s %d - %s\n# %s' % ('ok' if passed else 'not ok', number, mutant.name,
+                                        remark.replace('\n', '\n# ')), flush=True)
+    print('1..%d' % len(mutants))
+    return 1 if failures or not mutants else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
