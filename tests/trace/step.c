@@ -19,6 +19,22 @@
 #define VISITS_ROOM 65536
 #define REACH_BACK 400 /* instructions looked at for a breakpoint that is hit seldom */
 
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        MUST(errno == EINTR, "waitpid: %s", strerror(errno));
+    return status;
+}
+
+/* The signal that it stopped for, or 0 when it is gone. */
+static int go(pid_t pid, int how)
+{
+    MUST(ptrace(how, pid, NULL, NULL) == 0, "ptrace: go on: %s", strerror(errno));
+    int status = wait_for(pid);
+    return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+}
+
 /* --------------------------------------------------------------------------------------------------- the machine */
 
 #ifdef __x86_64__
@@ -57,14 +73,27 @@ static bool break_at(pid_t pid, uint64_t at)
     return ptrace(PTRACE_POKEUSER, pid, address, at) == 0 && ptrace(PTRACE_POKEUSER, pid, control, 1L) == 0;
 }
 
-/* Where a function that was just entered returns to. */
-static uint64_t return_of(pid_t pid)
+static long word_of(pid_t pid, int what, long at)
 {
     errno = 0;
-    long stack = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.rsp), NULL);
-    long at = ptrace(PTRACE_PEEKDATA, pid, stack, NULL);
-    MUST(errno == 0, "ptrace: stack: %s", strerror(errno));
-    return (uint64_t)at;
+    long word = ptrace(what, pid, at, NULL);
+    MUST(errno == 0, "ptrace: reading: %s", strerror(errno));
+    return word;
+}
+
+/* Runs a function that was just entered to its return, by a trap there: that needs no hardware. */
+static int pass_over(pid_t pid)
+{
+    const size_t place = offsetof(struct user, regs.rip), stack = offsetof(struct user, regs.rsp);
+    long end = word_of(pid, PTRACE_PEEKDATA, word_of(pid, PTRACE_PEEKUSER, (long)stack));
+    long code = word_of(pid, PTRACE_PEEKTEXT, end);
+    MUST(ptrace(PTRACE_POKETEXT, pid, end, (code & ~0xffL) | 0xcc) == 0, "ptrace: trap: %s", strerror(errno));
+    int signal = go(pid, PTRACE_CONT);
+    if (signal == SIGTRAP)
+        MUST(ptrace(PTRACE_POKEUSER, pid, place, end) == 0, "ptrace: back: %s", strerror(errno));
+    if (signal != 0)
+        MUST(ptrace(PTRACE_POKETEXT, pid, end, code) == 0, "ptrace: trap: %s", strerror(errno));
+    return signal;
 }
 
 bool step_decodes(void)
@@ -92,10 +121,9 @@ static bool break_at(pid_t pid, uint64_t at)
     return false;
 }
 
-static uint64_t return_of(pid_t pid)
+static int pass_over(pid_t pid)
 {
-    (void)pid;
-    return 0;
+    return go(pid, PTRACE_SINGLESTEP);
 }
 
 bool step_decodes(void)
@@ -105,22 +133,6 @@ bool step_decodes(void)
 #endif
 
 /* ---------------------------------------------------------------------------------------------------- the process */
-
-static int wait_for(pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        MUST(errno == EINTR, "waitpid: %s", strerror(errno));
-    return status;
-}
-
-/* The signal that it stopped for, or 0 when it is gone. */
-static int go(pid_t pid, int how)
-{
-    MUST(ptrace(how, pid, NULL, NULL) == 0, "ptrace: go on: %s", strerror(errno));
-    int status = wait_for(pid);
-    return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
-}
 
 void step_mark(void)
 {
@@ -227,15 +239,6 @@ static bool is_passed_over(uint64_t at)
             return true;
     }
     return false;
-}
-
-static int pass_over(pid_t pid)
-{
-    if (!break_at(pid, return_of(pid)))
-        return go(pid, PTRACE_SINGLESTEP);
-    int signal = go(pid, PTRACE_CONT);
-    break_at(pid, 0);
-    return signal;
 }
 
 static int step(pid_t pid, const struct step_point *point)
