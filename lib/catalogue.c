@@ -253,7 +253,7 @@ static const struct tl_provider *meant_by(const struct tl_catalogue *c, struct t
 
 static const struct tl_model *find_by_rule(const struct tl_catalogue *c, struct tl_span provider, struct tl_span model)
 {
-    struct tl_span prefix, rest;
+    struct tl_span prefix = {0}, rest = {0};
     bool prefixed = split(model, &prefix, &rest);
     const struct tl_provider *p = NULL;
     const struct tl_model *m = NULL;
