@@ -317,8 +317,12 @@ int tl_limiter_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
         }
         if (rc < 0)
             return rc;
-        if (rc == SAID_NO && !make_room(thread, no, &made))
-            return refuse(thread, no);
+        if (rc == SAID_NO && !make_room(thread, no, &made)) {
+            rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0; /* what stands in the way may be its own first */
+            if (rc == TLSHM_REPLAY)
+                tl_count(&thread->hand.seat->counter[SHM_N_REPLAYED]);
+            return rc != 0 ? rc : refuse(thread, no);
+        }
         if (rc == SAID_NO || rc == AGAIN)
             continue;
         tl_count(&thread->hand.seat->counter[SHM_N_RETRIES]);
@@ -380,8 +384,9 @@ static int try_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *mor
         return rc;
     if (txn->was.body.deadline <= txn->now)
         return expire_overdue(thread, id);
+    /* A refusal is certain only if the hold was still there: its own end may have made room for others. */
     if (amounts && rc == TLSHM_REFUSED)
-        return SAID_NO;
+        return tl_load(&thread->hand.map->records[txn->was.index].head) == txn->was.head ? SAID_NO : LOST;
     if (rc > 0)
         return LOST;
     rc = book_extend(thread, more, ttl_ns);

@@ -121,11 +121,11 @@ static bool reserve_is_whole(void)
     return true;
 }
 
-static int reserve_keyed(tlshm_id *made)
+static int reserve_keyed(const char *scopes, tlshm_id *made)
 {
     char key[24];
     struct ask a;
-    ask_for(&a, SCOPES, "tokens=8");
+    ask_for(&a, scopes, "tokens=8");
     a.request.idempotency_len = (size_t)snprintf(key, sizeof key, "turn-%u", turn);
     a.request.idempotency_key = key;
     return tlshm_reserve(space.t, &a.request, made, NULL);
@@ -133,12 +133,25 @@ static int reserve_keyed(tlshm_id *made)
 
 static void call_keyed(void)
 {
-    answer->rc = reserve_keyed(&answer->id);
+    answer->rc = reserve_keyed(SCOPES, &answer->id);
 }
 
 static void repeat_keyed(void)
 {
-    theirs = reserve_keyed(&id);
+    theirs = reserve_keyed(SCOPES, &id);
+}
+
+/* There is room for one: what stands in the way of the repeat is its own first. */
+#define NARROW "project:one tenant:t"
+
+static void call_keyed_narrow(void)
+{
+    answer->rc = reserve_keyed(NARROW, &answer->id);
+}
+
+static void repeat_keyed_narrow(void)
+{
+    theirs = reserve_keyed(NARROW, &id);
 }
 
 static bool keyed_is_once(void)
@@ -256,6 +269,33 @@ static bool extend_or_end(void)
     return (answer->rc == TLSHM_OK && rc == TLSHM_OK) || (answer->rc == TLSHM_ENDED && rc == TLSHM_LATE);
 }
 
+#define TIGHT "project:tight tenant:t"
+
+static void hold_tight(void)
+{
+    id = reserve_or_die(TIGHT, 9, HOUR(1));
+}
+
+static void call_extend_tight(void)
+{
+    tlshm_amounts more = {{5}};
+    answer->rc = tlshm_extend(space.t, id, &more, 0, NULL);
+}
+
+/* What is extended ends, and what there was room for is taken by another one. */
+static void end_and_take(void)
+{
+    settle_or_die(id, 9);
+    id = reserve_or_die(TIGHT, 9, HOUR(1));
+}
+
+/* There was room while it was held, and it had ended when there was none. */
+static bool extend_is_not_refused(void)
+{
+    settle_or_die(id, 1);
+    return answer->rc == TLSHM_OK || answer->rc == TLSHM_ENDED;
+}
+
 static void hold_overdue(void)
 {
     hold_nine();
@@ -310,6 +350,8 @@ static const struct test {
     {"reserve", false, nothing, call_reserve, nothing, reserve_is_whole},
     {"first call", true, nothing, call_reserve, nothing, reserve_is_whole},
     {"reserve with a key, asked twice", false, nothing, call_keyed, repeat_keyed, keyed_is_once},
+    {"reserve with a key, asked twice, with room for one", false, nothing, call_keyed_narrow, repeat_keyed_narrow,
+     keyed_is_once},
     {"first use of a scope, by two", false, nothing, call_first_use, use_first, first_use_is_one},
     {"settle", false, hold_nine, call_settle, nothing, settle_is_whole},
     {"settle against settle", false, hold_nine, call_settle, settle_too, ended_once},
@@ -318,6 +360,8 @@ static const struct test {
     {"settle against expiry", false, hold_nine, call_settle, expire_too, settle_is_booked},
     {"extend", false, hold_nine, call_extend, nothing, extend_is_whole},
     {"extend against expiry", false, hold_nine, call_extend, expire_too, extend_or_end},
+    {"extend against a settle and what takes its room", false, hold_tight, call_extend_tight, end_and_take,
+     extend_is_not_refused},
     {"a reaper's pass", false, hold_overdue, call_reap, nothing, is_expired},
     {"a reaper's pass against another", false, hold_overdue, call_reap, expire_too, is_expired},
     {"limits of a scope, set by two", false, nothing, call_limits, limits_too, limits_are_of_one},
@@ -426,6 +470,8 @@ int main(void)
     answer = crew_share(sizeof *answer);
     space_limits(&space, "agent:a", "tokens 1G per 1s/10; requests 1M per 3s/60");
     space_limits(&space, "tenant:t", "tokens 1G per day; concurrency 60");
+    space_limits(&space, "project:one", "concurrency 1");
+    space_limits(&space, "project:tight", "tokens 20 per 100ms/1");
     for (unsigned i = 0; i < sizeof tests / sizeof tests[0]; i++)
         run(&tests[i]);
     check_seats();
