@@ -12,6 +12,8 @@
 #define TRIES                                                                                                          \
     64 /* a scope that changes each time is shown as it was at the last look, its overdue holds approximately */
 
+#define STALE_TRIES 8 /* scopes recycled between look-up and look, so many times in one call: not by chance */
+
 /* Takes overdue holds off. The operation last met may have been decided during the walk: then it is made again. */
 static int discount(struct tl_hand *hand, struct tl_look *look)
 {
@@ -29,31 +31,33 @@ static int discount(struct tl_hand *hand, struct tl_look *look)
 }
 
 /* One try. 0, 1 (look again) or an error. */
-static int look_once(struct tl_hand *hand, struct tl_look *look)
+static int look_once(struct tl_hand *hand, struct tl_look *look, bool last)
 {
     const struct tl_map *map = hand->map;
-    int rc = tl_txn_view(hand, look->cell, &look->view);
+    /* The last look is shown even if the scope changes: so that one is made on a copy, which was true at one moment. */
+    int rc = last ? tl_txn_snapshot(hand, look->cell, &look->view) : tl_txn_view(hand, look->cell, &look->view);
     if (rc < 0)
         return rc;
     if (tl_view_incarnation(&look->view) != tl_handle_incarnation(look->handle))
-        return tl_txn_current(hand, look->cell, &look->view) ? -TLSHM_ESTALE : 1;
+        return last || tl_txn_current(hand, look->cell, &look->view) ? -TLSHM_ESTALE : 1;
     look->now = tl_clock_now(&hand->clock);
     int64_t offset = tl_clock_wall_offset(&hand->clock);
     rc = tl_limits_read(map, &map->cells[look->cell].policy, &look->limits);
-    if (rc == 0)
-        rc = tl_views_adopt(hand, look->cell, &look->view, &look->limits, look->now, offset, false);
-    for (unsigned i = 0; rc == 0 && i < look->limits.count; i++)
+    if (rc < 0)
+        return rc;
+    int again = tl_views_adopt(hand, look->cell, &look->view, &look->limits, look->now, offset, false);
+    if (again < 0)
+        return again;
+    for (unsigned i = 0; i < look->limits.count; i++)
         look->used[i] = tl_history_used(map, look->cell, &look->view, i, look->now);
     tl_view_all_held(&look->view, look->held);
     if (look->detailed)
         tl_view_all_used(&look->view, look->total);
-    for (unsigned i = 0; rc == 0 && look->detailed && i < look->limits.count; i++)
+    for (unsigned i = 0; look->detailed && i < look->limits.count; i++)
         look->falls[i] = tl_history_next_drop(map, look->cell, &look->view, i, look->now);
-    if (rc == 0 && TL_UNLIKELY(tl_view_due(&look->view) <= look->now))
+    if (TL_UNLIKELY(tl_view_due(&look->view) <= look->now))
         rc = discount(hand, look);
-    if (rc == 0 && !tl_txn_current(hand, look->cell, &look->view))
-        rc = 1;
-    return rc;
+    return rc == 0 && (again || !tl_txn_current(hand, look->cell, &look->view)) ? 1 : rc;
 }
 
 int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *look)
@@ -67,7 +71,7 @@ int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *
         return -TLSHM_EINVAL;
     tl_segment_look(t, &hand);
     for (unsigned i = 0; rc > 0 && i < TRIES; i++)
-        rc = look_once(&hand, look);
+        rc = look_once(&hand, look, i + 1 == TRIES);
     return tl_segment_answer(t, rc < 0 ? rc : 0);
 }
 
@@ -96,15 +100,15 @@ int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, str
         len = strnlen(key, TLSHM_KEY_MAX + 1);
     tl_segment_look(t, &hand);
     int rc = tl_scopes_resolve(t, &hand, key, len, false, &handle);
-    for (unsigned tries = 0; tries < 4; tries++) {
-        if (rc == -TLSHM_ENOENT) {
+    for (unsigned tries = 1;; tries++) {
+        if (rc == -TLSHM_ENOENT)
             rc = look_at_unseen(&hand, key, len, look);
-            break;
-        }
-        if (rc == 0)
+        else if (rc == 0)
             rc = tl_look_at(t, handle, detailed, look);
         if (rc != -TLSHM_ESTALE)
             break;
+        if (tries == STALE_TRIES)
+            return tl_segment_answer(t, -TLSHM_ECORRUPT);
         rc = tl_scopes_resolve_anew(t, &hand, key, len, &handle);
     }
     return tl_segment_answer(t, rc);

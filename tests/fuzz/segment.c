@@ -349,11 +349,12 @@ static void look_at_everything(tlshm_t *t)
 
 /* --------------------------------------------------------------------------------------------------------- the program */
 
+static struct tlshm_error why_not;
+
 static void attach(void)
 {
-    struct tlshm_error err = {.code = 0};
-    if (CALL(0, tlshm_attach, &play.t, ground_path(), 0, &err) < 0) {
-        MUST(err.text[0] != '\0', "an error without a text");
+    if (CALL(0, tlshm_attach, &play.t, ground_path(), 0, &why_not) < 0) {
+        MUST(why_not.text[0] != '\0', "an error without a text");
         play.t = NULL;
     }
 }
@@ -429,7 +430,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     play.in = (struct bytes){data, data + size};
     ground_reset(bytes_8(in()));
     attach();
-    MUST(play.t != NULL, "the ground cannot be attached");
+    MUST(play.t != NULL, "the ground cannot be attached: %s", why_not.text);
     fetch_names();
     while (bytes_left(in()) > 0)
         step();

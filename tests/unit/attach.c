@@ -319,6 +319,43 @@ Test(attach, garbage_in_the_seats, .timeout = 240)
     use_garbage(seats, seats_end, 0, 0);
 }
 
+/* The file's sections in a mapping of our own. */
+static void map_file(struct tl_map *map)
+{
+    tlshm_geometry g = space_geometry();
+    const char *what = NULL;
+    int fd = open(space.path, O_RDWR);
+    cr_assert_eq(tl_layout_geometry(&g, &what), 0);
+    void *base = mmap(NULL, (size_t)tlshm_geometry_bytes(&g), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    cr_assert_neq(base, MAP_FAILED);
+    close(fd);
+    tl_layout_place(map, &g, base);
+}
+
+/* An incarnation that no handle can hold: each handle that is looked up is stale at once, for ever. */
+Test(attach, scope_whose_handles_are_always_stale)
+{
+    const uint64_t incarnation = UINT64_C(1) << 50;
+    struct tl_map map;
+    struct ask a;
+    tlshm_id id = 0;
+    int64_t left = 5;
+    tlshm_scope_usage usage = {.limit_count = 77};
+    cr_assert_eq(tlshm_reserve(space.t, ask_for(&a, "agent:a", "tokens=1"), &id, NULL), TLSHM_OK);
+    map_file(&map);
+    for (uint32_t i = map.tier_cells; i < map.scope_end; i++)
+        if ((tl_load(&map.cells[i].life) & 3) == 2) {
+            struct shm_sheet *sheet = tl_map_sheet(&map, shm_node(tl_load(&map.cells[i].head)));
+            tl_store_relaxed(&sheet->after.word[SHM_INCARNATION], incarnation);
+            tl_store_relaxed(&map.cells[i].life, 1); /* claimed, for an incarnation whose low bits are those */
+        }
+    expect(tlshm_usage(space.t, "agent:a", 0, &usage), -TLSHM_ECORRUPT, "usage");
+    expect(tlshm_remaining(space.t, "agent:a", 0, TLSHM_TOKENS, &left), -TLSHM_ECORRUPT, "remaining");
+    cr_expect(usage.limit_count == 77 && left == 5, "nothing was written");
+    cr_expect_lt(tlshm_reserve(space.t, &a.request, &id, NULL), 0, "and nobody is admitted");
+    munmap(map.header, map.bytes);
+}
+
 /* The mutex of the seat that this thread has in `t`, with something else written into it. */
 static void spoil_own_mutex(tlshm_t *t, size_t word, uint32_t value)
 {
