@@ -58,26 +58,6 @@ _Static_assert(_Alignof(struct parser) <= _Alignof(tlshm_answer_parser), "and is
 
 static const char done_mark[] = "[DONE]";
 
-/* ------------------------------------------------------------------------------------------------------------ names */
-
-static const char *const provider_names[TLSHM_PROVIDERS] = {
-    "any",     "openai", "azure",  "anthropic", "gemini",     "vertex", "bedrock",
-    "mistral", "groq",   "cohere", "deepseek",  "openrouter", "xai",    "ollama",
-};
-
-const char *tlshm_provider_name(int provider)
-{
-    return provider >= 0 && provider < TLSHM_PROVIDERS ? provider_names[provider] : "?";
-}
-
-int tlshm_provider_parse(const char *name)
-{
-    for (int i = 0; name && i < TLSHM_PROVIDERS; i++)
-        if (strcmp(name, provider_names[i]) == 0)
-            return i;
-    return -TLSHM_EINVAL;
-}
-
 /* -------------------------------------------------------------------------------------------------------- documents */
 
 static void tell_inner(void *context, const struct tl_json_spot *spot, enum tl_json_event event, const char *text,

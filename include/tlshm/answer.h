@@ -31,6 +31,7 @@
 
 #include <tlshm.h>
 #include <tlshm/counts.h>
+#include <tlshm/provider.h>
 
 #ifdef __GNUC__
 #pragma GCC visibility push(default)
@@ -41,35 +42,6 @@ extern "C" {
 
 #define TLSHM_MODEL_MAX 127       /* bytes of a model's name; a longer one is not reported */
 #define TLSHM_ANSWER_ERROR_MAX 63 /* bytes of an error's name; a longer one is cut */
-
-/*
- * Who answers, where the caller knows. ANY takes every shape. Any other takes only the shapes that this provider
- * speaks, and says what a figure means where providers with the same shape differ: xAI's completion tokens leave
- * reasoning out.
- */
-enum tlshm_provider {
-    TLSHM_PROVIDER_ANY = 0,
-    TLSHM_PROVIDER_OPENAI = 1,
-    TLSHM_PROVIDER_AZURE = 2,
-    TLSHM_PROVIDER_ANTHROPIC = 3,
-    TLSHM_PROVIDER_GEMINI = 4,
-    TLSHM_PROVIDER_VERTEX = 5,
-    TLSHM_PROVIDER_BEDROCK = 6,
-    TLSHM_PROVIDER_MISTRAL = 7,
-    TLSHM_PROVIDER_GROQ = 8,
-    TLSHM_PROVIDER_COHERE = 9,
-    TLSHM_PROVIDER_DEEPSEEK = 10,
-    TLSHM_PROVIDER_OPENROUTER = 11,
-    TLSHM_PROVIDER_XAI = 12,
-    TLSHM_PROVIDER_OLLAMA = 13,
-    TLSHM_PROVIDERS = 14
-};
-
-/* "any", "openai", ...: static strings, "?" for a number out of range. Any thread. */
-const char *tlshm_provider_name(int provider);
-
-/* The provider of a name, or -TLSHM_EINVAL for none of them. Any thread. */
-int tlshm_provider_parse(const char *name);
 
 #define TLSHM_ANSWER_CUT 1u /* the connection broke, or the caller stopped reading before the end */
 
@@ -97,7 +69,11 @@ typedef struct tlshm_answer {
     char problem[120]; /* what was wrong with the answer and at which byte, in words; empty when nothing was */
 } tlshm_answer;
 
-/* Makes the parser ready for an answer. Returns 0, or -EINVAL for NULL or an unknown provider. */
+/*
+ * Makes the parser ready for an answer. ANY takes every shape. Any other provider takes only the shapes that it speaks,
+ * and says what a figure means where providers with the same shape differ: xAI's completion tokens leave reasoning out.
+ * Returns 0, or -EINVAL for NULL or an unknown provider.
+ */
 int tlshm_answer_begin(tlshm_answer_parser *parser, enum tlshm_provider provider);
 
 /*

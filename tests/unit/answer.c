@@ -597,17 +597,6 @@ Test(answer, arguments)
     cr_expect_eq(tlshm_counts_amounts(&answer.counts, NULL), -TLSHM_EINVAL);
 }
 
-Test(answer, names_of_providers)
-{
-    for (int i = 0; i < TLSHM_PROVIDERS; i++)
-        cr_expect_eq(tlshm_provider_parse(tlshm_provider_name(i)), i);
-    cr_expect_str_eq(tlshm_provider_name(TLSHM_PROVIDERS), "?");
-    cr_expect_str_eq(tlshm_provider_name(-1), "?");
-    cr_expect_eq(tlshm_provider_parse("?"), -TLSHM_EINVAL);
-    cr_expect_eq(tlshm_provider_parse("OpenAI"), -TLSHM_EINVAL);
-    cr_expect_eq(tlshm_provider_parse(NULL), -TLSHM_EINVAL);
-}
-
 /* ---------------------------------------------------------------------------------------------------------- amounts */
 
 Test(answer, amounts_are_of_both_models)
