@@ -22,7 +22,7 @@ struct tl_entry {
     uint32_t id; /* a hash; 0: it has none */
     bool has_name;
     char kind[TL_ENTRY_KIND + 1];
-    char model[TLSHM_MODEL_MAX + 1];
+    char model[TLSHM_ANSWER_MODEL_MAX + 1];
 };
 
 /* One document. */
@@ -37,8 +37,8 @@ struct tl_report {
     uint8_t error_rank;                /* of its name, the smaller the better; 0: it has none */
     bool open, ready;                  /* inside of it; ended, and not merged yet */
     bool finish, last, omits_zeros, is_error, unsure, others_differ;
-    char model[TLSHM_MODEL_MAX + 1];
-    char other_model[TLSHM_MODEL_MAX + 1];
+    char model[TLSHM_ANSWER_MODEL_MAX + 1];
+    char other_model[TLSHM_ANSWER_MODEL_MAX + 1];
     char error[TLSHM_ANSWER_ERROR_MAX + 1];
     struct tl_entry entry;
 };
@@ -58,8 +58,8 @@ struct tl_known {
     bool ended;    /* nothing that matters follows */
     bool unsure;   /* something was not as it should be */
     bool omits_zeros;
-    char model[TLSHM_MODEL_MAX + 1];
-    char other_model[TLSHM_MODEL_MAX + 1];
+    char model[TLSHM_ANSWER_MODEL_MAX + 1];
+    char other_model[TLSHM_ANSWER_MODEL_MAX + 1];
     char error[TLSHM_ANSWER_ERROR_MAX + 1];
     char problem[sizeof((tlshm_answer *)0)->problem];
 };

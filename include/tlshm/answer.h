@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-#define TLSHM_MODEL_MAX 127       /* bytes of a model's name; a longer one is not reported */
-#define TLSHM_ANSWER_ERROR_MAX 63 /* bytes of an error's name; a longer one is cut */
+#define TLSHM_ANSWER_MODEL_MAX 127 /* bytes of a model's name; a longer one is not reported */
+#define TLSHM_ANSWER_ERROR_MAX 63  /* bytes of an error's name; a longer one is cut */
 
 #define TLSHM_ANSWER_CUT 1u /* the connection broke, or the caller stopped reading before the end */
 
@@ -63,8 +63,8 @@ typedef struct tlshm_answer {
     tlshm_counts counts; /* of the model that was asked */
     tlshm_counts others; /* of another model that it asked for advice: billed beside, at that model's price */
     uint64_t cost_nusd;  /* has_cost: what the provider says that it charged, rounded up (OpenRouter, Perplexity) */
-    char model[TLSHM_MODEL_MAX + 1];        /* as reported; empty when it was not */
-    char other_model[TLSHM_MODEL_MAX + 1];  /* of `others`; empty when there is none, or more than one */
+    char model[TLSHM_ANSWER_MODEL_MAX + 1];       /* as reported; empty when it was not */
+    char other_model[TLSHM_ANSWER_MODEL_MAX + 1]; /* of `others`; empty when there is none, or more than one */
     char error[TLSHM_ANSWER_ERROR_MAX + 1]; /* an error in the answer, such as "rate_limit_exceeded"; else empty */
     char problem[120]; /* what was wrong with the answer and at which byte, in words; empty when nothing was */
 } tlshm_answer;
