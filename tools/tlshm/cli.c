@@ -2,6 +2,7 @@
 /* cli.c - attachment, answers, and texts to values, for every command. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,4 +149,46 @@ void cli_emit_limit(struct emit *e, const tlshm_limit *limit)
         return;
     emit_text(e, "unit", tlshm_unit_name((int)limit->unit));
     emit_amount(e, "cap", limit->unit, limit->cap);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- input */
+
+/* Room for `size` bytes and the terminator. */
+static bool grow(char **text, size_t size)
+{
+    char *larger = realloc(*text, size + 1);
+    if (larger)
+        *text = larger;
+    return larger != NULL;
+}
+
+/* Returns what went wrong in words, or NULL. */
+static const char *read_all(FILE *in, char **text, size_t *n)
+{
+    size_t size = 0;
+    *text = NULL;
+    *n = 0;
+    do {
+        if (*n == size && !grow(text, size = size ? 2 * size : 65536))
+            return "out of memory";
+        *n += fread(*text + *n, 1, size - *n, in);
+        if (*n > CLI_INPUT_MAX)
+            return "more than 64 MiB";
+    } while (!feof(in) && !ferror(in));
+    (*text)[*n] = '\0';
+    return ferror(in) ? strerror(errno) : NULL;
+}
+
+int cli_read(struct cli *cli, const char *file, char **text, size_t *n)
+{
+    bool standard = strcmp(file, "-") == 0;
+    FILE *in = standard ? stdin : fopen(file, "rb");
+    const char *fault = in ? read_all(in, text, n) : strerror(errno);
+    if (in && !standard)
+        fclose(in);
+    if (!fault)
+        return EXIT_OK;
+    if (in)
+        free(*text);
+    return tool_fail(cli->tool, EXIT_LIBRARY, "%s: %s", file, fault);
 }

@@ -62,6 +62,9 @@ enum option_id {
     OPT_CONFIG,
     /* config */
     OPT_DRY_RUN,
+    /* headers */
+    OPT_STATUS,
+    OPT_NOW,
     OPT_COUNT
 };
 
@@ -82,6 +85,7 @@ command_function run_limit_set, run_limit_unset, run_limit_clear, run_limit_list
 command_function run_tier_set, run_tier_unset, run_tier_add, run_tier_drop, run_tier_list, run_tier_assign;
 command_function run_default_set, run_default_unset, run_default_list, run_level_add, run_level_list;
 command_function run_config_check, run_config_show, run_config_diff, run_config_apply, run_config_init;
+command_function run_headers;
 command_function run_reserve, run_settle, run_refund, run_extend, run_remaining, run_usage, run_reservation;
 command_function run_price, run_prices;
 command_function run_answer;
@@ -112,6 +116,14 @@ bool cli_duration(struct cli *cli, const char *text, uint64_t *out);
 bool cli_id(struct cli *cli, const char *text, tlshm_id *out);
 bool cli_unit(struct cli *cli, const char *text, enum tlshm_unit *out);
 bool cli_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+#define CLI_INPUT_MAX (UINT64_C(64) << 20) /* bytes of a file or of standard input */
+
+/*
+ * All of a file, or of standard input for "-", NUL-terminated, for the caller to free. EXIT_OK, or the exit code after
+ * having reported.
+ */
+int cli_read(struct cli *cli, const char *file, char **text, size_t *n);
 
 /* A limit, as text and taken apart, into the open object. */
 void cli_emit_limit(struct emit *e, const tlshm_limit *limit);

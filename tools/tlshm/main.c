@@ -99,6 +99,13 @@ static const struct option_row answer_options[] = {
     OPTION_ROWS_END,
 };
 
+static const struct option_row headers_options[] = {
+    {OPT_PROVIDER, "provider", 0, "NAME", "who answered: openai, anthropic ...; any if not given"},
+    {OPT_STATUS, "status", 0, "N", "the HTTP status, where no status line tells it"},
+    {OPT_NOW, "now", 0, "TIME", "seconds since 1970, or 'date' for the answer's own; else the clock"},
+    OPTION_ROWS_END,
+};
+
 static const struct command_row commands[] = {
     {"create", "", "make a segment and print its path", create_options, 0, 0, run_create},
     {"destroy", "", "unlink a segment; running workers keep theirs", NULL, 0, 0, run_destroy},
@@ -141,6 +148,7 @@ static const struct command_row commands[] = {
     {"clock get", "", "show the segment's clock", NULL, 0, 0, run_clock_get},
     {"clock set", "BOOT_NS WALL_NS", "move a virtual clock", NULL, 2, 2, run_clock_set},
     {"clock advance", "TIME", "move a virtual clock forward", NULL, 1, 1, run_clock_advance},
+    {"headers", "[FILE]", "tell what a provider's answer says of its limits", headers_options, 0, 1, run_headers},
     COMMAND_ROWS_END,
 };
 
