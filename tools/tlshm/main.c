@@ -149,6 +149,7 @@ static const struct command_row commands[] = {
     {"clock set", "BOOT_NS WALL_NS", "move a virtual clock", NULL, 2, 2, run_clock_set},
     {"clock advance", "TIME", "move a virtual clock forward", NULL, 1, 1, run_clock_advance},
     {"headers", "[FILE]", "tell what a provider's answer says of its limits", headers_options, 0, 1, run_headers},
+    {"estimate", "[FILE]", "print the tokens that a text may cost", NULL, 0, 1, run_estimate},
     COMMAND_ROWS_END,
 };
 
