@@ -12,7 +12,7 @@
  * the bytes.
  *
  * Nothing here needs a segment, allocates, or knows a locale: any thread, any process, in a signal handler. The work is
- * linear in the bytes. The figures were measured; tests/estimate has the table.
+ * linear in the bytes. The figures were measured, with what is in tests/estimate.
  */
 #ifndef TLSHM_ESTIMATE_H
 #define TLSHM_ESTIMATE_H
