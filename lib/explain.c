@@ -20,29 +20,96 @@ struct hold {
     uint64_t amount[TLSHM_UNITS]; /* after sorting: of this hold and all that end before it */
 };
 
+/*
+ * The holds of a scope that end first. While they are gathered they are a heap with the latest on top: whatever the others
+ * give back in time anyway, the latest is not needed for, nor is anything that ends after it.
+ */
 struct holds {
-    uint32_t cell;
     size_t count, room;
     struct hold *hold;
+    uint64_t sum[TLSHM_UNITS],
+        missing[TLSHM_UNITS]; /* of all gathered; and what has to be given back for it to fit now */
 };
+
+static void swap_holds(struct hold *a, struct hold *b)
+{
+    struct hold c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static void sift_up(struct holds *all, size_t at)
+{
+    for (; at > 0 && all->hold[(at - 1) / 2].deadline < all->hold[at].deadline; at = (at - 1) / 2)
+        swap_holds(&all->hold[(at - 1) / 2], &all->hold[at]);
+}
+
+static void sift_down(struct holds *all)
+{
+    for (size_t at = 0, child; (child = 2 * at + 1) < all->count; at = child) {
+        if (child + 1 < all->count && all->hold[child + 1].deadline > all->hold[child].deadline)
+            child++;
+        if (all->hold[at].deadline >= all->hold[child].deadline)
+            return;
+        swap_holds(&all->hold[at], &all->hold[child]);
+    }
+}
+
+static void add_sum(struct holds *all, const struct hold *hold, uint64_t sign)
+{
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        all->sum[u] += sign * hold->amount[u];
+}
+
+/* Would it fit without the latest hold, when the others have ended? */
+static bool can_spare_latest(const struct holds *all)
+{
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        if (all->sum[u] - all->hold[0].amount[u] < all->missing[u])
+            return false;
+    return true;
+}
+
+static bool is_enough(const struct holds *all)
+{
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        if (all->sum[u] < all->missing[u])
+            return false;
+    return true;
+}
+
+static bool has_room(struct holds *all)
+{
+    if (all->count < all->room)
+        return true;
+    size_t room = all->room ? all->room * 2 : 64;
+    struct hold *more = realloc(all->hold, room * sizeof *more);
+    if (!more)
+        return false; /* without it the answer is later than it need be */
+    all->hold = more;
+    all->room = room;
+    return true;
+}
 
 static void collect(void *context, const struct tl_record *record)
 {
-    struct holds *all = context;
-    if (!tl_expiry_names(&record->body, all->cell))
+    struct tl_search *search = context;
+    struct holds *all = search->context;
+    if (!has_room(all))
         return;
-    if (all->count == all->room) {
-        size_t room = all->room ? all->room * 2 : 64;
-        struct hold *more = realloc(all->hold, room * sizeof *more);
-        if (!more)
-            return; /* without it the answer is later than it need be */
-        all->hold = more;
-        all->room = room;
-    }
     struct hold *hold = &all->hold[all->count++];
     hold->deadline = record->body.deadline;
     memcpy(hold->amount, record->body.estimate, sizeof hold->amount);
     hold->amount[TLSHM_REQUESTS] = 0;
+    add_sum(all, hold, 1);
+    sift_up(all, all->count - 1);
+    while (can_spare_latest(all)) {
+        add_sum(all, &all->hold[0], UINT64_MAX);
+        all->hold[0] = all->hold[--all->count];
+        sift_down(all);
+    }
+    if (is_enough(all))
+        search->before = all->hold[0].deadline;
 }
 
 static int by_deadline(const void *a, const void *b)
@@ -51,12 +118,11 @@ static int by_deadline(const void *a, const void *b)
     return (x->deadline > y->deadline) - (x->deadline < y->deadline);
 }
 
-/* All live holds of a cell in the order of their ends, with running sums. */
-static void gather(const struct tl_hand *hand, uint32_t cell, struct holds *all)
+/* The first live holds of a cell, of those that end before `before`, in the order of their ends, with running sums. */
+static void gather(const struct tl_hand *hand, uint32_t cell, uint64_t from, uint64_t before, struct holds *all)
 {
-    memset(all, 0, sizeof *all);
-    all->cell = cell;
-    tl_expiry_walk(hand, collect, all);
+    struct tl_search search = {.cell = cell, .from = from, .before = before, .visit = collect, .context = all};
+    tl_expiry_search(hand, &search);
     if (all->count > 1)
         qsort(all->hold, all->count, sizeof *all->hold, by_deadline);
     for (size_t i = 1; i < all->count; i++)
@@ -121,35 +187,54 @@ static uint64_t first_edge(const struct obstacle *o)
     }
 }
 
-static bool fits_now(const struct tl_thread *thread, unsigned j, const uint64_t *need)
+/* Limit i of scope j as an obstacle to `need`; false if it is none now. */
+static bool in_the_way(const struct tl_thread *thread, unsigned j, unsigned i, const uint64_t *need,
+                       const struct holds *holds, struct obstacle *o)
 {
-    static const struct holds none;
     const struct tl_limits *limits = &thread->memo[j].limits;
-    for (unsigned i = 0; i < limits->count; i++) {
-        unsigned unit = tl_shape_unit(limits->shape[i]);
-        const struct obstacle o = {thread, &none, j, i, unit, need[unit], limits->cap[i]};
-        if (o.need && !fits_at(&o, thread->txn.now))
-            return false;
-    }
-    return true;
+    unsigned unit = tl_shape_unit(limits->shape[i]);
+    *o = (struct obstacle){thread, holds, j, i, unit, need[unit], limits->cap[i]};
+    return o->need && !fits_at(o, thread->txn.now);
 }
 
-/* When all limits of scope j admit `need`; 0: now. The walk over all holds is made only for a scope that has some. */
+/* What would have to be given back for limit o to admit it now. A sum that no holds reach is never enough. */
+static uint64_t missing_now(const struct obstacle *o)
+{
+    const struct tl_thread *thread = o->thread;
+    const struct tl_view *view = &thread->txn.view[o->j];
+    uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[o->j], view, o->i, thread->txn.now);
+    return used + tl_view_held(view, o->unit) + o->need - o->cap;
+}
+
+/*
+ * Gathers what may make scope j fit earlier than its windows alone do. No hold ends before the scope's due time (layout.h,
+ * I6); those that end only when the windows have made room, or when others have, are not looked for.
+ */
+static void gather_for(struct tl_thread *thread, unsigned j, const uint64_t *need, struct holds *all)
+{
+    static const struct holds none;
+    const struct tl_view *view = &thread->txn.view[j];
+    uint64_t due = tl_view_due(view), edge = 0;
+    struct obstacle o;
+    for (unsigned i = 0; i < thread->memo[j].limits.count; i++)
+        if (in_the_way(thread, j, i, need, &none, &o)) {
+            edge = tl_max(edge, first_edge(&o));
+            all->missing[o.unit] = tl_max(all->missing[o.unit], missing_now(&o));
+        }
+    if (tl_view_held(view, TLSHM_CONCURRENCY) && due < edge)
+        gather(&thread->hand, thread->txn.cell[j], due, edge, all);
+}
+
+/* When all limits of scope j admit `need`; 0: now. */
 static uint64_t scope_fits_from(struct tl_thread *thread, unsigned j, const uint64_t *need)
 {
-    const struct tl_limits *limits = &thread->memo[j].limits;
     uint64_t from = 0;
     struct holds holds = {0};
-    if (fits_now(thread, j, need))
-        return 0;
-    if (tl_view_held(&thread->txn.view[j], TLSHM_CONCURRENCY))
-        gather(&thread->hand, thread->txn.cell[j], &holds);
-    for (unsigned i = 0; i < limits->count; i++) {
-        unsigned unit = tl_shape_unit(limits->shape[i]);
-        const struct obstacle o = {thread, &holds, j, i, unit, need[unit], limits->cap[i]};
-        if (o.need && !fits_at(&o, thread->txn.now))
+    struct obstacle o;
+    gather_for(thread, j, need, &holds);
+    for (unsigned i = 0; i < thread->memo[j].limits.count; i++)
+        if (in_the_way(thread, j, i, need, &holds, &o))
             from = tl_max(from, tl_min(first_deadline(&o), first_edge(&o)));
-    }
     free(holds.hold);
     return from;
 }
@@ -164,17 +249,10 @@ static uint64_t retry_after(struct tl_thread *thread, unsigned scopes, const uin
     return from > now ? from - now : 0;
 }
 
-static void find_first(void *context, const struct tl_record *record)
-{
-    uint64_t *first = context;
-    *first = tl_min(*first, record->body.deadline);
-}
-
 /* A full table frees up when the first of its holds expires. */
 static uint64_t first_free(struct tl_thread *thread)
 {
-    uint64_t first = TL_FOREVER, now = tl_clock_now(&thread->hand.clock);
-    tl_expiry_walk(&thread->hand, find_first, &first);
+    uint64_t first = tl_expiry_first(&thread->hand), now = tl_clock_now(&thread->hand.clock);
     if (first == TL_FOREVER)
         return TLSHM_NEVER;
     return first > now ? first - now : 0;

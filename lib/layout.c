@@ -33,7 +33,7 @@ int tl_layout_geometry(tlshm_geometry *geometry, const char **what)
             return -TLSHM_EINVAL;
         }
     }
-    geometry->reservations = (geometry->reservations + 63) & ~UINT32_C(63);
+    geometry->reservations = (geometry->reservations + SHM_BLOCK - 1) / SHM_BLOCK * SHM_BLOCK;
     if (geometry->retention_ns == 0)
         geometry->retention_ns = UINT64_C(3600000000000);
     if (geometry->mode == 0)
@@ -73,6 +73,7 @@ static void count_entries(struct tl_map *map, const tlshm_geometry *g)
     map->seat_count = g->seats;
     map->reservations = g->reservations;
     map->record_count = g->reservations + g->seats;
+    map->block_count = g->reservations / SHM_BLOCK;
     map->sheet_count = map->cell_count + g->seats * SHM_SPARES;
     map->body_count = map->record_count + g->seats;
     map->list_count = g->limit_lists;
@@ -108,6 +109,7 @@ uint64_t tl_layout_place(struct tl_map *map, const tlshm_geometry *geometry, voi
     map->sheets = place(base, &end, (uint64_t)map->sheet_bytes * map->sheet_count);
     map->bodies = place(base, &end, sizeof *map->bodies * (uint64_t)map->body_count);
     map->records = place(base, &end, sizeof *map->records * (uint64_t)map->record_count);
+    map->horizons = place(base, &end, sizeof *map->horizons * (uint64_t)map->block_count);
     map->history = place(base, &end, sizeof *map->history * (uint64_t)geometry->scopes * map->limits * map->ring_words);
     map->bytes = end;
     return end;
@@ -157,6 +159,8 @@ void tl_layout_fill(const struct tl_map *map, uint64_t first_generation)
         tl_store_relaxed(&map->bodies[i].ref, SHM_AFTER);
         tl_store_relaxed(&map->bodies[i].generation, first_generation);
     }
+    for (uint32_t i = 0; i < map->block_count; i++)
+        tl_store_relaxed(&map->horizons[i], SHM_HORIZON_NONE);
     fill_seats(map);
 }
 
@@ -185,6 +189,7 @@ uint64_t tl_layout_fingerprint(void)
         offsetof(struct shm_header, flags),
         offsetof(struct shm_header, record_cursor),
         offsetof(struct shm_header, reaper_pid),
+        offsetof(struct shm_header, reaper_dues),
         offsetof(struct shm_seat, spare_body),
         offsetof(struct shm_seat, epoch),
         offsetof(struct shm_seat, lock),
@@ -194,6 +199,8 @@ uint64_t tl_layout_fingerprint(void)
         offsetof(struct shm_body, more_scopes),
         SHM_NARROW_WORDS,
         SHM_SECOND,
+        SHM_BLOCK,
+        SHM_HORIZON_NONE,
         SHM_COUNTERS,
         SHM_CELLS_MAX,
         SHM_SPARES,

@@ -12,6 +12,7 @@
  *            sheets        the balance sheets: one a cell, and SHM_SPARES spares a seat
  *            bodies        the reservations' contents: one a record, and one spare a seat
  *            records       one head word a reservation, and one a seat for its internal operations
+ *            horizons      one word a block of SHM_BLOCK reservations: when the first of them may end
  *            history       rings of {tag, counter}: per scope cell and limit
  *
  * Every section starts on a page. Their places follow from the geometry alone; nothing that is read from the file
@@ -23,6 +24,7 @@
  *   ref of a sheet     unmarked {operation:50 | seat:12 | 0:2}, AFTER {date:62 | 1}, BEFORE {x:62 | 2}
  *   ref of a body      unmarked as above, or any word with a mark in its lowest two bits
  *   cur of a seat      {operation:63 | open:1}
+ *   horizon            {time:44 | doubted:1 | tied:1 | version:18}      changed by CAS only, see horizon.h
  *
  * INVARIANTS
  *   I1  Each sheet is in exactly one place: the head of a cell, or a seat's spares. Each body likewise with records.
@@ -32,6 +34,8 @@
  *   I5  For every window: start <= used, and ring words older than the current bucket never change while a sheet
  *       that needs them is installed.
  *   I6  due <= the earliest deadline of the HELD reservations that name the scope.
+ *   I7  A horizon that is not doubted is not later than the deadline of any HELD reservation of its block, and tied if
+ *       one of them is tied to its owner's life.
  *
  * CRASH  A process may die at any store. Memory that only it may write (its seat, its spares, a claimed cell or list)
  * is handed on only when the kernel says that it is dead (robust futex) or after it let go; all else is CAS words.
@@ -58,6 +62,7 @@
     3 /* a body's units that are charged, on its first line: tokens, cost, requests; else input, output, tools */
 #define SHM_IDEM_ENTRIES 16
 #define SHM_IDEM_SHARE 8 /* one idempotency cell for so many reservations: room for twice their number */
+#define SHM_BLOCK 64     /* reservations that share a horizon; their number is a multiple of it */
 #define SHM_PAGE 4096
 
 enum shm_status { SHM_FREE = 0, SHM_HELD = 1, SHM_SETTLED = 2, SHM_REFUNDED = 3, SHM_EXPIRED = 4 };
@@ -245,6 +250,8 @@ struct shm_header {
     tl_word reaper_beat;
     tl_word reaper_passes;
     tl_word reaper_lag_max;
+    tl_word reaper_epochs; /* the sum of the seats' epochs as of which no tied hold is left of a former owner */
+    tl_word reaper_dues;   /* when the scopes' due times are to be looked at again */
 };
 #define SHM_IDENTITY_WORDS 23
 
@@ -272,6 +279,7 @@ _Static_assert(sizeof(struct tl_zone) % 8 == 0, "zone");
 /* ------------------------------------------------------------------------------------------ words, packed and taken apart */
 
 #define SHM_NODE_BITS 24
+#define SHM_HORIZON_NONE (~UINT64_C(0) << 20) /* nothing is held in the block */
 #define SHM_NODE_MASK ((UINT64_C(1) << SHM_NODE_BITS) - 1)
 #define SHM_DATE_MASK (~UINT64_C(0) >> 2)
 
@@ -329,6 +337,7 @@ struct tl_map {
     unsigned char *sheets;
     struct shm_body *bodies;
     struct shm_record *records;
+    tl_word *horizons;
     tl_word *history;
     uint64_t bytes;
     uint64_t retention_ns;
@@ -340,6 +349,7 @@ struct tl_map {
     uint32_t body_count;
     uint32_t reservations; /* records [0, reservations); then one for each seat */
     uint32_t record_count;
+    uint32_t block_count; /* of SHM_BLOCK reservations */
     uint32_t list_count;
     uint32_t bucket_mask;
     uint32_t limits;     /* most limits of a scope */

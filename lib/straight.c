@@ -167,6 +167,7 @@ TL_INLINE int carry_out(struct tl_hand *hand, const struct side *s, unsigned cel
         tl_txn_close(seat, step->number); /* never visible: the nodes are still private */
         return 0;
     }
+    tl_horizon_meet(hand->map, step->index, step->to);
     if (TL_UNLIKELY(!swing_others(hand->map, seat, s, cells) ||
                     !tl_cas(&hand->map->records[step->index].head, step->from, step->to)))
         return tl_txn_go_on(hand, step->number, step->edge) == 1;

@@ -88,6 +88,7 @@ TL_COLD static void drive(const struct tl_map *map, const struct operation *op)
             tl_cas(head, op->expected[j], own_head(op, j));
         }
     }
+    tl_horizon_meet(map, op->record, op->to);
     tl_cas(record, op->from, op->to); /* the decision */
 }
 
@@ -379,6 +380,7 @@ TL_INLINE bool straight_through(const struct tl_hand *hand, const struct tl_txn 
         if (TL_UNLIKELY(!tl_cas(cell_head(map, txn->cell[j]), expected, own)))
             return false;
     }
+    tl_horizon_meet(map, txn->was.index, to);
     return tl_cas(&map->records[txn->was.index].head, txn->was.head, to); /* the decision */
 }
 

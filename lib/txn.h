@@ -38,6 +38,7 @@
 #include "body.h"
 #include "clock.h"
 #include "history.h"
+#include "horizon.h"
 
 /* What one thread works with: the mapping, its clock, its seat. */
 struct tl_hand {

@@ -108,11 +108,25 @@ static bool take_scope(struct audit *a, uint32_t cell)
     return true;
 }
 
+/* Certain only if the hold is still there after the look at the horizon. */
+static void check_horizon(struct audit *a, const struct tl_record *record)
+{
+    const struct tl_map *map = a->hand.map;
+    uint64_t horizon = tl_load(&map->horizons[record->index / SHM_BLOCK]);
+    bool tied = tl_horizon_ties(record->body.info);
+    if ((horizon & TL_HORIZON_DOUBTED) || tl_horizon_covers(horizon, record->body.deadline, tied) ||
+        tl_load(&map->records[record->index].head) != record->head)
+        return;
+    fault(a, "reservation %u ends at %llu%s, and its block's horizon does not know (I7)", record->index,
+          (unsigned long long)record->body.deadline, tied ? " or with its owner" : "");
+}
+
 static void add_up(void *context, const struct tl_record *record)
 {
     struct audit *a = context;
     const struct tl_map *map = a->hand.map;
     a->report.reservations++;
+    check_horizon(a, record);
     for (unsigned i = 0; i < tl_body_scopes(&record->body); i++) {
         uint32_t cell = tl_handle_cell(record->body.scope[i]);
         if (!tl_map_is_scope(map, cell))

@@ -410,6 +410,22 @@ static uint64_t earliest_deadline(uint32_t cell)
     return earliest;
 }
 
+/* What is held must not be hidden behind a horizon that lies later. */
+static void check_horizon(void)
+{
+    uint64_t horizon = tl_load_relaxed(&world.map.horizons[0]);
+    for (unsigned i = 0; i < RECORDS && !(horizon & TL_HORIZON_DOUBTED); i++) {
+        uint64_t head = tl_load_relaxed(&world.map.records[i].head);
+        const struct shm_body *body = &world.map.bodies[shm_node(head)];
+        if (shm_status(head) != SHM_HELD)
+            continue;
+        if (tl_horizon_time(horizon) > tl_load_relaxed(&body->deadline))
+            fault("record %u: its hold ends before the block's horizon", i);
+        if (tl_horizon_ties(tl_load_relaxed(&body->info)) && !(horizon & TL_HORIZON_TIED))
+            fault("record %u: its hold is tied, and the block's horizon is not", i);
+    }
+}
+
 static void check_balance(unsigned at, const struct tl_view *view)
 {
     const struct place *place = &now.place[at];
@@ -452,6 +468,7 @@ void ledger_check(void)
 {
     struct tl_hand hand = looker();
     close_charges();
+    check_horizon();
     for (unsigned at = 0; at < places() && !fault_text[0]; at++) {
         struct tl_view view;
         if (tl_txn_snapshot(&hand, world.map.tier_cells + at, &view) < 0) {

@@ -267,6 +267,8 @@ void world_name(const volatile void *address, char *buf, size_t size)
         snprintf(buf, size, "seat %ld +%zu", i, offset / 8);
     else if ((i = entry_at(address, map->lists, map->list_bytes, map->list_count, &offset)) >= 0)
         snprintf(buf, size, "list %ld +%zu", i, offset / 8);
+    else if ((i = entry_at(address, map->horizons, sizeof *map->horizons, map->block_count, &offset)) >= 0)
+        snprintf(buf, size, "horizon %ld", i);
     else if (address == &map->header->virtual_boot || address == &world.late_clock)
         snprintf(buf, size, "clock");
     else if (world_in_history(address))
