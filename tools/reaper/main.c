@@ -29,6 +29,7 @@
 #define SCAN_NS NS_PER_S               /* how often segments are looked for, and looked whether they are gone */
 #define REST_MIN_NS UINT64_C(10000000) /* between two passes, however soon a deadline is */
 #define REST_FACTOR 9                  /* and for this many times as long as the last pass took */
+#define SLEEP_SHARE 2                  /* of the period: a hold that is made and ends while we sleep waits no longer */
 #define WATCHDOG_SHARE 3               /* heartbeats within the manager's interval */
 #define PERIOD_MIN_NS UINT64_C(1000000)
 #define LAG_DEFAULT_NS (5 * NS_PER_S)
@@ -39,7 +40,7 @@ static const struct option_row options[] = {
     {OPT_SEGMENT, "segment", 's', "NAME", "look after this segment, now or as soon as it is there; repeatable"},
     {OPT_ALL, "all", 'a', NULL, "look after every segment in the default place, found again each second"},
     {OPT_DIRECTORY, "directory", 'd', "DIR", "look after every segment in DIR"},
-    {OPT_PERIOD, "period", 'p', "TIME", "the longest sleep between two passes (1s)"},
+    {OPT_PERIOD, "period", 'p', "TIME", "how late a hold may be expired (1s); passes come at least twice as often"},
     {OPT_LAG, "lag", 'l', "TIME", "report holds that were overdue for longer than this (5s)"},
     {OPT_ONCE, "once", '1', NULL, "make one pass, print its report, exit"},
     {OPT_JSON, "json", 'j', NULL, "print the report, or each event, as JSON"},
@@ -212,14 +213,17 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* At most a tenth of the time goes into passes, however large the segments are and however soon deadlines follow. */
+/*
+ * At most a tenth of the time goes into passes, however large the segments are and however soon deadlines follow, unless
+ * that would be later than the period allows.
+ */
 static void pass(struct reaper *r)
 {
     uint64_t start = now_ns();
     uint64_t next = fleet_pass(&r->fleet);
     uint64_t end = now_ns();
-    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * (end - start));
-    r->pass_at = end + max_u64(min_u64(next, r->period_ns), min_u64(rest, r->period_ns));
+    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * (end - start)), sleep = r->period_ns / SLEEP_SHARE;
+    r->pass_at = end + max_u64(min_u64(next, sleep), min_u64(rest, sleep));
 }
 
 static void scan(struct reaper *r, bool force)
