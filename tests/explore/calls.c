@@ -51,6 +51,7 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
     ask.need[TLSHM_TOKENS] = b->tokens;
     ask.need[TLSHM_REQUESTS] = 1;
     ask.need[TLSHM_CONCURRENCY] = 1;
+    ask.flags = b->flags;
     ask.key = b->key;
     ask.key_len = b->key ? strlen(b->key) : 0;
     thread->record = b->record;

@@ -22,6 +22,7 @@ struct booking {
     unsigned ttl;    /* ticks; 0 means LONG */
     const char *key; /* idempotency key, or NULL */
     uint64_t handle; /* one scope, instead of `scopes`; or 0 */
+    unsigned flags;  /* TLSHM_FREE_ON_DEATH */
 };
 
 /* TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or -TLSHM_ESTALE. */

@@ -16,7 +16,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ['error', 'window', 'clock', 'calendar', 'layout', 'history', 'horizon', 'txn', 'directory', 'limits', 'views', 'book', 'ending',
+ROOMS = ['error', 'view', 'body', 'ceiling', 'records', 'straight', 'window', 'clock', 'calendar', 'layout', 'history', 'horizon', 'txn', 'directory', 'limits', 'views', 'book', 'ending',
          'expiry', 'idempotency', 'limiter']
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O1', '-w', '-fno-stack-protector', '-U_FORTIFY_SOURCE']
 SECONDS = 60        # for a search to find its mutant: most need less than one
