@@ -49,6 +49,7 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
     if (b->handle)
         ask.scope[ask.scopes++] = b->handle;
     ask.need[TLSHM_TOKENS] = b->tokens;
+    ask.need[TLSHM_INPUT_TOKENS] = b->input;
     ask.need[TLSHM_REQUESTS] = 1;
     ask.need[TLSHM_CONCURRENCY] = 1;
     ask.flags = b->flags;
@@ -73,16 +74,30 @@ int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl)
     return rc;
 }
 
-int call_end(unsigned seat, tlshm_id id, enum tlshm_status to, uint64_t tokens)
+static int end_with(unsigned seat, tlshm_id id, enum tlshm_status to, const uint64_t *actual, tlshm_result *result)
 {
     static const enum deed deeds[] = {
         [TLSHM_SETTLED] = SETTLED, [TLSHM_REFUNDED] = REFUNDED, [TLSHM_EXPIRED] = EXPIRED};
     struct deeds before = deeds_of(seat);
-    const uint64_t actual[TLSHM_UNITS] = {[TLSHM_TOKENS] = tokens};
     struct tl_ending ending = {.to = to, .outcome = TLSHM_EXACT, .actual = actual};
-    int rc = tl_ending_run(&world.thread[seat], id, &ending, NULL, NULL);
+    int rc = tl_ending_run(&world.thread[seat], id, &ending, result, NULL);
     expect_no_error("end", rc, -TLSHM_EUNKNOWN);
     expect(seat, "end", &before, deeds[to], rc == TLSHM_OK || rc == TLSHM_LATE);
+    return rc;
+}
+
+int call_end(unsigned seat, tlshm_id id, enum tlshm_status to, uint64_t tokens)
+{
+    return end_with(seat, id, to, (const uint64_t[TLSHM_UNITS]){[TLSHM_TOKENS] = tokens}, NULL);
+}
+
+int call_settle_wide(unsigned seat, tlshm_id id, uint64_t tokens, uint64_t input)
+{
+    const uint64_t actual[TLSHM_UNITS] = {[TLSHM_TOKENS] = tokens, [TLSHM_INPUT_TOKENS] = input};
+    tlshm_result result;
+    int rc = end_with(seat, id, TLSHM_SETTLED, actual, &result);
+    if (rc == TLSHM_OK && result.charged.of[TLSHM_INPUT_TOKENS] != input)
+        fault("a settle has forgotten its input tokens");
     return rc;
 }
 
@@ -105,11 +120,17 @@ void call_tick(int ticks)
     world_tick(ticks);
 }
 
-/* As seat.c does when the kernel has said that the owner is dead. */
+/*
+ * As seat.c does when the kernel has said that the owner is dead. The heir is another thread, which may have had a seat
+ * before: it brings along what it knew of that one's spares.
+ */
 static void inherit(unsigned seat)
 {
     struct shm_seat *shared = &world.map.seats[seat];
-    if (tl_txn_inherit(&world.thread[seat].hand) < 0)
+    struct tl_hand *hand = &world.thread[seat].hand;
+    const struct tl_hand *former = &world.thread[fibre_running()].hand;
+    memcpy(hand->spare_of, former->spare_of, sizeof hand->spare_of);
+    if (tl_txn_inherit(hand) < 0)
         fault("seat %u cannot be inherited", seat);
     tl_store_release(&shared->epoch, tl_load(&shared->epoch) + 1);
 }
@@ -135,8 +156,10 @@ void call_look(unsigned seat, unsigned scope, bool readonly)
     struct ledger_moment since = ledger_moment();
     struct tl_view view;
     uint64_t used[TLSHM_LIMITS_MAX], time;
-    if (readonly)
+    if (readonly) {
         hand.seat = NULL;
+        hand.seat_index = 0; /* as it is in who never had one: it is not seat 0 */
+    }
     do {
         if (tl_txn_snapshot(&hand, world.cell[scope], &view) < 0) {
             fault("scope %u: its sheet leads nowhere", scope);

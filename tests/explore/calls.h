@@ -23,12 +23,14 @@ struct booking {
     const char *key; /* idempotency key, or NULL */
     uint64_t handle; /* one scope, instead of `scopes`; or 0 */
     unsigned flags;  /* TLSHM_FREE_ON_DEATH */
+    uint64_t input;  /* input tokens: a unit of the balance's second line */
 };
 
 /* TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or -TLSHM_ESTALE. */
 int call_reserve(unsigned seat, const struct booking *booking, tlshm_id *id);
 int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl);
 int call_end(unsigned seat, tlshm_id id, enum tlshm_status to, uint64_t tokens);
+int call_settle_wide(unsigned seat, tlshm_id id, uint64_t tokens, uint64_t input);
 
 /* Reserve and, if it was admitted, end. */
 void call_pair(unsigned seat, unsigned record, unsigned scopes, uint64_t tokens, enum tlshm_status to, uint64_t charge);

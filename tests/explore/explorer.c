@@ -221,6 +221,7 @@ static void finish(const char *text)
 static void explore_usual(const struct scene *scene, double time)
 {
     char text[256] = "";
+    time /= scene->brief ? 5 : 1;
     begin(scene);
     for (size_t i = 0; i < sizeof usual_phases / sizeof usual_phases[0] && !current.failed; i++)
         run_phase(&usual_phases[i], time * usual_phases[i].share / 10, text, sizeof text);

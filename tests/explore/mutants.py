@@ -16,8 +16,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ['error', 'view', 'body', 'ceiling', 'records', 'straight', 'window', 'clock', 'calendar', 'layout', 'history', 'horizon', 'txn', 'directory', 'limits', 'views', 'book', 'ending',
-         'expiry', 'idempotency', 'limiter']
+ROOMS = ['error', 'window', 'clock', 'calendar', 'layout', 'view', 'body', 'history', 'horizon', 'txn', 'directory', 'limits',
+         'ceiling', 'views', 'book', 'straight', 'ending', 'expiry', 'idempotency', 'records', 'limiter']
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O1', '-w', '-fno-stack-protector', '-U_FORTIFY_SOURCE']
 SECONDS = 60        # for a search to find its mutant: most need less than one
 LONG_SECONDS = 600

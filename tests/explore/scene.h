@@ -19,6 +19,7 @@ struct scene {
     bool two;                    /* fibre 2 does nothing */
     bool words;                  /* explored word by word too */
     bool deep;                   /* explored with more choices too: it is short */
+    bool brief;                  /* explored for a fifth of the time: its point is seen without many preemptions */
     int ticks[TICKS_MAX];        /* by how much the clock may move; none: 1, 2, 7, 65 */
 };
 /* The n-th scene; NULL after the last one. */

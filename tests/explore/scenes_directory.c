@@ -113,6 +113,31 @@ static void act_taken(unsigned fibre)
         fault("a scope was taken away before its first use");
 }
 
+/* Of a cell that had another key before. */
+static uint64_t second_handle;
+
+static void start_stale(void)
+{
+    start_one_place();
+    call_make(HARNESS, "agent:idle");
+    world_tick(10);
+    second_handle = call_make(HARNESS, "agent:other");
+    ledger_check();
+}
+
+/* The sheet that is read goes to a scope of a higher incarnation. */
+static void act_stale(unsigned fibre)
+{
+    const struct booking other = {.record = 2, .tokens = 1, .handle = second_handle};
+    if (fibre == 1) {
+        call_pair(1, 1, S0, 1, SETTLE, 4);
+        reserve(1, 1, S0, 1, 0);
+        call_reserve(1, &other, &answers.id[1]);
+    } else if (call_reserve(0, &(struct booking){.record = 0, .scopes = S0, .tokens = 1}, &answers.id[0]) < 0) {
+        fault("a handle is stale, but its scope was there all the time");
+    }
+}
+
 /* Keys that share a chain, with the idle one in the middle. */
 static char chained[3][16];
 
@@ -210,6 +235,7 @@ const struct scene scenes_of_directory[] = {
     {"retire-twice", "recycling against two that look for a place", start_retire, act_retire_twice},
     {"ended-retired", "a hold has ended and its scope is another", start_ended_retired, act_ended_retired, .two = true},
     {"taken", "two want the last place", start_one_place, act_taken, .two = true},
+    {"stale", "a sheet goes to a scope of another incarnation", start_stale, act_stale, .two = true},
     {"walk", "a chain changes under a walker", start_walk, act_walk, .two = true},
     {"busy", "a full table of scopes in use", start_busy, act_busy},
     {"claim", "one place, two keys, an heir", start_one_place, act_claim, finish_claim},

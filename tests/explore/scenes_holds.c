@@ -147,11 +147,14 @@ static void act_concurrency(unsigned fibre)
 static void start_due(void)
 {
     tlshm_limit limits[TLSHM_LIMITS_MAX];
+    tlshm_id id;
     unsigned count = usual_limits(40, limits);
     open_with(limits, count, 0);
     use(3, 2);
     hold(20, 1);
+    call_reserve(HARNESS, &(struct booking){.record = 8, .scopes = S0 | S1, .tokens = 1, .input = 4}, &id);
     world_tick(2);
+    ledger_check();
 }
 
 /* The refused one expires what is overdue and raises the due time; the others bring earlier deadlines. */

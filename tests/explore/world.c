@@ -21,15 +21,24 @@ static size_t changing_from(void)
     return (size_t)((unsigned char *)world.map.lists - memory);
 }
 
-/* A closed operation's sheets may be marked or not. Marked, the next owner sees no reason to mark its own. */
+static void mark(tl_word *ref)
+{
+    if (!(tl_load_relaxed(ref) & SHM_MARKS))
+        tl_store_relaxed(ref, SHM_AFTER);
+}
+
+/*
+ * A closed operation's sheets and body may be marked or not. Marked sheets give the next owner no reason to mark its own,
+ * and whoever made the record, a marked body lets it go straight.
+ */
 static void mark_all(void)
 {
     for (uint32_t i = 0; i < world.map.cell_count; i++) {
         uint64_t head = tl_load_relaxed(&world.map.cells[i].head);
-        struct shm_sheet *sheet = tl_map_sheet(&world.map, shm_node(head));
-        if (!(tl_load_relaxed(&sheet->ref) & SHM_MARKS))
-            tl_store_relaxed(&sheet->ref, SHM_AFTER);
+        mark(&tl_map_sheet(&world.map, shm_node(head))->ref);
     }
+    for (uint32_t i = 0; i < world.map.record_count; i++)
+        mark(&world.map.bodies[shm_node(tl_load_relaxed(&world.map.records[i].head))].ref);
 }
 
 static struct tl_thread kept_thread[SEATS];
