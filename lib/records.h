@@ -60,7 +60,7 @@ TL_INLINE bool tl_records_next(struct tl_thread *thread, uint32_t *index, uint64
     const struct shm_body *body = &map->bodies[shm_node(*from)];
     uint64_t ref = tl_peek(&body->ref);
     *generation = tl_records_generation(tl_peek(&body->generation));
-    return (ref & SHM_MARKS) || tl_txn_is_own(&thread->hand, ref);
+    return tl_txn_is_over(&thread->hand, ref);
 }
 
 #endif

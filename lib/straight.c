@@ -321,7 +321,7 @@ TL_INLINE bool read_held(const struct tl_thread *thread, tlshm_id id, struct ste
     h->cost = tl_peek(&h->body->estimate[1]);
     h->requests = tl_peek(&h->body->charged[2]);
     bool plain = !(h->info & TL_BODY_WIDE) && (h->info >> 16 & 255) == 0;
-    return plain && ((ref & SHM_MARKS) || tl_txn_is_own(&thread->hand, ref)) && /* rule M */
+    return plain && tl_txn_is_over(&thread->hand, ref) && /* rule M */
            (tl_peek(&h->body->generation) & TL_GENERATION_MASK) == id >> SHM_NODE_BITS &&
            has_usual_scopes(&thread->txn, h);
 }

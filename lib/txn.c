@@ -27,17 +27,6 @@ TL_INLINE tl_word *cell_head(const struct tl_map *map, uint32_t cell)
     return &map->cells[cell].head;
 }
 
-TL_INLINE bool seat_known(const struct tl_map *map, uint64_t ref)
-{
-    return shm_ref_seat(ref) < map->seat_count;
-}
-
-/* Is the operation that wrote `ref` still open? */
-TL_INLINE bool is_open(const struct tl_map *map, uint64_t ref)
-{
-    return seat_known(map, ref) && tl_load(&map->seats[shm_ref_seat(ref)].cur) == shm_cur_open(ref >> 14);
-}
-
 static bool read_steps(const struct tl_map *map, const struct shm_seat *seat, struct operation *op)
 {
     for (unsigned j = 0; j < op->cells; j++) {
@@ -54,7 +43,7 @@ static bool read_steps(const struct tl_map *map, const struct shm_seat *seat, st
 /* Reads somebody's operation; false if it is not open, or no longer when it had been read (V4). */
 static bool read_operation(const struct tl_map *map, uint64_t ref, struct operation *op)
 {
-    if (!is_open(map, ref))
+    if (!tl_txn_is_open(map, ref))
         return false;
     const struct shm_seat *seat = &map->seats[shm_ref_seat(ref)];
     uint64_t record = tl_load(&seat->record);
@@ -68,7 +57,7 @@ static bool read_operation(const struct tl_map *map, uint64_t ref, struct operat
     if (!read_steps(map, seat, op))
         return false;
     tl_fence_acquire();
-    return is_open(map, ref);
+    return tl_txn_is_open(map, ref);
 }
 
 /* Carries out the CASes of an operation whose first head is in. Wait-free, idempotent, computes nothing. */
@@ -95,7 +84,7 @@ TL_COLD static void drive(const struct tl_map *map, const struct operation *op)
 /* An operation could not be read. It stands still while it is open: then what it says is garbage. */
 static uint64_t closed_outcome(const struct tl_map *map, struct shm_sheet *sheet, uint64_t ref)
 {
-    if (is_open(map, ref))
+    if (tl_txn_is_open(map, ref))
         return UNSOUND;
     return tl_load(&sheet->ref) == ref ? SHM_AFTER : 0; /* L1 */
 }
@@ -110,7 +99,7 @@ TL_COLD static uint64_t outcome(struct tl_hand *hand, struct shm_sheet *sheet, u
     drive(map, &op);
     bool decided = tl_load(&map->records[op.record].head) == op.to;
     uint64_t date = decided ? tl_clock_now(&hand->clock) & SHM_DATE_MASK : 0;
-    if (!is_open(map, ref))
+    if (!tl_txn_is_open(map, ref))
         return 0; /* L2; and a date counts only if the operation was still open after it was read */
     uint64_t mark = decided ? TL_DATED(date) : ref | SHM_BEFORE;
     return tl_cas(&sheet->ref, ref, mark) ? mark : 0;
@@ -125,7 +114,7 @@ TL_COLD static uint64_t outcome_readonly(struct tl_hand *hand, struct shm_sheet 
         return closed_outcome(map, sheet, ref);
     bool decided = tl_load(&map->records[op.record].head) == op.to;
     uint64_t date = decided ? tl_clock_now(&hand->clock) & SHM_DATE_MASK : 0;
-    if (!is_open(map, ref))
+    if (!tl_txn_is_open(map, ref))
         return 0; /* L2, and the date as above */
     return decided ? TL_DATED(date) : ref | SHM_BEFORE;
 }
@@ -144,7 +133,7 @@ uint64_t tl_txn_resolve(struct tl_hand *hand, uint32_t cell, uint64_t head, stru
         return ref;
     if (tl_load(cell_head(hand->map, cell)) != head)
         return 0; /* V1 */
-    if (TL_LIKELY(!is_open(hand->map, ref)))
+    if (TL_LIKELY(!tl_txn_is_open(hand->map, ref)))
         return tl_load(&sheet->ref) == ref ? SHM_AFTER : 0; /* L1 */
     return hand->seat ? outcome(hand, sheet, ref) : outcome_readonly(hand, sheet, ref);
 }
@@ -196,7 +185,7 @@ TL_COLD static void mark_last_operation(struct tl_hand *hand, const struct tl_re
 
 TL_INLINE void ensure_marked(struct tl_hand *hand, const struct tl_record *was)
 {
-    if (!(was->body.ref & SHM_MARKS) && TL_UNLIKELY(is_open(hand->map, was->body.ref)))
+    if (TL_UNLIKELY(!tl_txn_is_over(hand, was->body.ref)))
         mark_last_operation(hand, was);
 }
 

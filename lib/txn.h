@@ -136,6 +136,19 @@ TL_INLINE bool tl_txn_is_own(const struct tl_hand *hand, uint64_t ref)
     return !(ref & SHM_MARKS) && shm_ref_seat(ref) == hand->seat_index && hand->seat;
 }
 
+/* Is the operation that wrote `ref` still open? */
+TL_INLINE bool tl_txn_is_open(const struct tl_map *map, uint64_t ref)
+{
+    return shm_ref_seat(ref) < map->seat_count &&
+           tl_load(&map->seats[shm_ref_seat(ref)].cur) == shm_cur_open(ref >> 14);
+}
+
+/* Rule M: may a record leave the body that has this ref? */
+TL_INLINE bool tl_txn_is_over(const struct tl_hand *hand, uint64_t ref)
+{
+    return (ref & SHM_MARKS) || tl_txn_is_own(hand, ref) || !tl_txn_is_open(hand->map, ref);
+}
+
 /*
  * Resolves a cell: finishes and marks an undecided writer, then leads the view to the state. All that is read through the
  * view is true if the head is still the same afterwards. The caller checks the cell's range. 0 or -TLSHM_ECORRUPT.
