@@ -10,6 +10,7 @@ source tools/common/data.sh
 tools=${TLSHM_BUILD:?}/tools
 segment=$place/segment
 pid=0
+unset TLSHM_PRICES
 
 # run ARGUMENT...: leaves out, err, code and the pid behind.
 run()
@@ -103,6 +104,69 @@ json "a call that outlives its hold is settled late, once" 0 'j["late"] == 2 and
 run --json --global --global-limit 'concurrency 1' "$place/fleet.csv"
 json "calls overlap as the trace says" 0 'j["admitted"] == 1 and j["refused_by_level"] == {"global": 2}'
 
+# -------------------------------------------------------------------------------------------------------------- money
+# Three models in a table, of which one costs more above 200,000 tokens; a fourth that is not there.
+cat >"$place/table.json" <<'JSON'
+{
+    "plain": {"litellm_provider": "acme", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05,
+        "cache_read_input_token_cost": 3e-07},
+    "tiered": {"litellm_provider": "acme", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06,
+        "cache_read_input_token_cost": 1e-07, "input_cost_per_token_above_200k_tokens": 2e-06,
+        "output_cost_per_token_above_200k_tokens": 4e-06, "cache_read_input_token_cost_above_200k_tokens": 2e-07},
+    "seconds": {"input_cost_per_second": 0.0001}
+}
+JSON
+printf '%s\n' t_s,tenant,session,agent,model,input_tokens,cached_tokens_ttl5m,output_tokens,api_time_s \
+    0,acme,s1,main,plain,1000,600,10,1 60,acme,s1,main,tiered,200000,100000,100,1 120,acme,s1,main,tiered,200001,100001,100,1 \
+    180,beta,s2,main,fresh,3000,0,30,1 240,beta,s2,main,seconds,10,0,1,1 300,beta,s2,main,plain,100,0,0,1 >"$place/models.csv"
+money=(--prices "$place/table.json" --max-output 100)
+
+run --json "${money[@]}" "$place/models.csv"
+json "a table's prices, cached tokens as cached and tiers by size: to the nano-dollar" 0 'j["sound"] and j["used_nusd"] ==
+    (400 * 3000 + 600 * 300 + 10 * 15000) + (10**5 * 1000 + 10**5 * 100 + 100 * 2000) +
+    (10**5 * 2000 + 100001 * 200 + 100 * 4000) + 100 * 3000'
+json "estimates take nothing for cached and the largest output" 0 '[(m["model"], m["price"], m["settled"], m["estimate_nusd"])
+    for m in j["models"]] == [("plain", "table", 2, 1100 * 3000 + 200 * 15000),
+    ("tiered", "table", 2, 2 * 10**5 * 1000 + 100 * 2000 + 200001 * 2000 + 100 * 4000),
+    ("fresh", "unknown", 0, 0), ("seconds", "unknown", 0, 0)]'
+json "ratios of estimate and use" 0 'j["models"][0]["cost_ratio_p50"] == 2.941 and j["models"][0]["cost_ratio_p95"] == 6 and
+    j["models"][0]["token_ratio_p50"] == 1.089 and j["models"][2]["cost_ratio_p50"] is None'
+json "models without a price are refused and counted" 0 'j["unpriced_models"] == 2 and j["unpriced_requests"] == 2 and
+    j["refused_by_reason"] == {"UNKNOWN_MODEL": 2} and j["refused"] == 2 and j["admitted"] == 4'
+TLSHM_PRICES=$place/table.json run --json --price "fresh=input \$1 output \$1" --price 'SECONDS=free' "$place/models.csv"
+json "prices of the command line, beside a table of the environment" 0 'j["unpriced_models"] == 0 and j["prices"].endswith("table.json") and
+    [(m["price"], m["cost_nusd"]) for m in j["models"][2:]] == [("given", 3030 * 1000), ("given", 0)]'
+run --json "${money[@]}" --price-in 2 --price-cached 1 --price-out 10 "$place/models.csv"
+json "a flat price for those without one" 0 'j["unpriced_models"] == 0 and [(m["price"], m["cost_nusd"])
+    for m in j["models"][2:]] == [("flat", 3000 * 2000 + 30 * 10000), ("flat", 10 * 2000 + 10000)]'
+run --json --max-output 10 "${money[@]}" "$place/azure.csv"
+json "calls that name no model cost the flat price" 0 '[m["model"] for m in j["models"]] == ["not named"] and
+    j["unpriced_requests"] == 0 and j["used_nusd"] > 0 and j["sound"]'
+run --json "${money[@]}" --tenant-limit "cost \$0.3 lifetime" --global "$place/models.csv"
+json "dollars refuse, and no tenant is above its budget" 0 'j["refused_by_unit"] == {"cost": 1} and j["sound"] and
+    j["overspend_nusd"] == 0 and [(t["tenant"], t["budget_nusd"], t["peak_nusd"], t["over_nusd"], t["refused_for_cost"],
+    t["cost_nusd"]) for t in j["tenants"]] == [("acme", 3 * 10**8, 111730000, 0, 1, 111730000), ("beta", 3 * 10**8, 300000, 0, 0, 300000)]'
+json "what estimates that were too large kept out" 0 \
+    'j["lost_by_over_reservation"] == {"requests": 0, "tokens": 0, "cost_nusd": 0}'
+run --json "${money[@]}" --tenant-limit "cost \$0.34 lifetime" "$place/models.csv"
+json "a call that only its estimate kept out" 0 'j["refused_by_unit"] == {"cost": 1} and
+    j["lost_by_over_reservation"] == {"requests": 1, "tokens": 200101, "cost_nusd": 220400200}'
+run --json --tenant-limit "cost \$1 per day in Europe/Berlin" "$place/models.csv"
+json "a window that is not followed has no peak" 0 'j["tenants"][0]["peak_nusd"] is None and
+    j["lost_by_over_reservation"]["requests"] is None'
+run "${money[@]}" --tenant-limit "cost \$0.3 lifetime" "$place/models.csv"
+says "dollars for people" 0 '0\.11173.*tiered .*table'
+
+run --price 'free' "$place/models.csv"
+says "a price of no model" 3 "'free' is not MODEL=PRICE"
+run --price 'm=input lots' "$place/models.csv"
+says "a price that is none" 3 '--price: m: .'
+run --prices "$place/absent.json" "$place/models.csv"
+says "a table that is not there" 3 'absent\.json'
+run --prices "$place/models.csv" "$place/models.csv"
+says "a table that is none" 3 'prices: '
+nothing_left "and no segment was made"
+
 # ---------------------------------------------------------------------------------------------------------- generating
 for seed in 1 2; do
     run --generate --requests 3000 --seed $seed --output "$place/generated-$seed.csv.gz"
@@ -160,6 +224,26 @@ json "holds of the lost are left to the reaper" 0 'j["lost"] > 0 and j["expired"
 run --reaper "$place/absent" "$place/fleet.csv"
 says "a reaper that is not there" 3 'absent'
 
+# ------------------------------------------------------------------------------------------------------- over-reservation
+# What is said about exact estimates is what a replay with exact estimates comes to, to the last token. One worker: its
+# calls of an instant are made in the order of the trace.
+strict=(--workers 1 --agent-limit 'concurrency 2' --tenant-limit "cost \$9 per 10m" --tenant-limit 'requests 90 per 1m')
+run --json "${strict[@]}" "$place/generated-1.csv.gz"
+cp "$place/out" "$place/estimated"
+run --json --exact "${strict[@]}" "$place/generated-1.csv.gz"
+python3 - "$place/estimated" "$place/out" <<'PYTHON'
+import json, sys
+was, exact = (json.load(open(path)) for path in sys.argv[1:])
+lost = was["lost_by_over_reservation"]
+sys.exit(not (was["sound"] and exact["sound"] and lost["tokens"] > 0
+              and was["admitted"] + lost["requests"] == exact["admitted"]
+              and was["used_tokens"] + lost["tokens"] == exact["used_tokens"]
+              and was["used_nusd"] + lost["cost_nusd"] == exact["used_nusd"]
+              and exact["lost_by_over_reservation"] == {"requests": 0, "tokens": 0, "cost_nusd": 0}
+              and all(m["cost_ratio_p95"] == 1 for m in exact["models"])))
+PYTHON
+verdict $? "what over-reservation costs is what exact estimates bring"
+
 # ------------------------------------------------------------------------------------------------------------ segments
 run --keep "$place/fleet.csv"
 "$tools/tlshm-inspect" -s "$segment" --verify >"$place/out" 2>&1
@@ -213,5 +297,41 @@ for trace in derived_claude_code_fleet_60min.csv.gz AzureLLMInferenceTrace_code.
     json "$trace is replayed soundly" 0 'j["requests"] > 3000 and 15 <= j["killed"] <= 20 and j["sound"] and
         j["overspend_tokens"] == 0 and 0 < j["refused"] < j["requests"]'
 done
+
+# Every model's dollars beside a plain reckoning in decimals; tenants with budgets, workers killed.
+table=$data/prices/litellm_model_prices_and_context_window.json.gz
+fleet=$data/traces/derived_claude_code_fleet_60min.csv.gz
+if [ -e "$table" ] && [ -e "$fleet" ]; then
+    run --json --prices "$table" "$fleet"
+    python3 - "$table" "$fleet" "$place/out" <<'PYTHON'
+import collections, csv, gzip, json, sys
+from decimal import ROUND_CEILING, Decimal
+table = json.load(gzip.open(sys.argv[1]), parse_float=Decimal)
+told = json.load(open(sys.argv[3]))
+def rate(model, key, tokens):
+    tier = model.get(key + "_above_200k_tokens") if tokens > 200000 else None
+    return Decimal(tier if tier is not None else model[key])
+cost = collections.Counter()
+for row in csv.DictReader(gzip.open(sys.argv[2], "rt")):
+    model, n = table[row["model"]], int(row["input_tokens"])
+    cached, out = int(row["cached_tokens_ttl5m"]), int(row["output_tokens"])
+    exact = ((n - cached) * rate(model, "input_cost_per_token", n) + out * rate(model, "output_cost_per_token", n)
+             + cached * rate(model, "cache_read_input_token_cost", n))
+    cost[row["model"]] += int((exact * 10**9).to_integral_value(ROUND_CEILING))
+ok = (len(cost) > 3 and {m["model"]: m["cost_nusd"] for m in told["models"]} == dict(cost)
+      and told["used_nusd"] == sum(cost.values()) and told["unpriced_models"] == 0 and told["sound"])
+print("reckoned:", dict(cost))
+sys.exit(not ok)
+PYTHON
+    verdict $? "a real fleet's dollars are those of the published table"
+    run --json --prices "$table" --kills 20 --workers 8 --tenant-limit "cost \$20 per 10m" "$fleet"
+    json "a budget of dollars for every tenant: none is above it" 0 'j["sound"] and j["overspend_nusd"] == 0 and
+        j["refused_by_unit"]["cost"] > 100 and j["refused"] == j["refused_by_unit"]["cost"] and
+        all(0 < t["peak_nusd"] <= t["budget_nusd"] == 20 * 10**9 and t["over_nusd"] == 0 for t in j["tenants"]) and
+        all(1 < m["cost_ratio_p50"] < m["cost_ratio_p95"] for m in j["models"]) and
+        j["lost_by_over_reservation"]["tokens"] > 0'
+else
+    case_skip "real prices" "the published table and trace are not here"
+fi
 
 finish

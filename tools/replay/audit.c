@@ -40,18 +40,19 @@ static void add_to_scope(const struct audit *a, struct scope_sums *sums, uint64_
     tlshm_amounts amounts;
     sums->requests += entry->phase != PHASE_WAITING;
     sums->refused += entry->phase == PHASE_REFUSED;
+    sums->refused_for_cost += entry->phase == PHASE_REFUSED && entry->refused_unit == TLSHM_COST;
     if (!audit_was_admitted(entry->phase))
         return;
     sums->admitted++;
     sums->used[TLSHM_REQUESTS]++;
     if (entry->phase == PHASE_SETTLED) {
-        stage_actual(&s->head->rules, &s->calls[number], &amounts);
+        stage_actual(&s->calls[number], &amounts);
         for (int unit = 0; unit < TLSHM_UNITS; unit++)
             if (unit != TLSHM_REQUESTS)
                 sums->used[unit] += amounts.of[unit];
     } else {
         struct span reserved = {entry->reserved.before_ns, entry->reserved.after_ns};
-        stage_estimate(&s->head->rules, &s->calls[number], &amounts);
+        stage_estimate(&s->calls[number], &amounts);
         add_hold(a, sums, &reserved, &amounts);
     }
 }
@@ -59,8 +60,8 @@ static void add_to_scope(const struct audit *a, struct scope_sums *sums, uint64_
 static void add_overrun(struct audit *a, const struct stage_call *call)
 {
     tlshm_amounts estimate, actual;
-    stage_estimate(&a->run->stage->head->rules, call, &estimate);
-    stage_actual(&a->run->stage->head->rules, call, &actual);
+    stage_estimate(call, &estimate);
+    stage_actual(call, &actual);
     for (int unit = 0; unit < TLSHM_UNITS; unit++)
         if (actual.of[unit] > estimate.of[unit])
             a->overrun[unit] += actual.of[unit] - estimate.of[unit];
@@ -71,7 +72,7 @@ static void check_charge(struct audit *a, uint64_t number)
 {
     const struct stage *s = a->run->stage;
     tlshm_amounts actual;
-    stage_actual(&s->head->rules, &s->calls[number], &actual);
+    stage_actual(&s->calls[number], &actual);
     for (int unit = 0; unit < TLSHM_UNITS; unit++)
         if (unit != TLSHM_CONCURRENCY && s->ledger[number].charged.of[unit] != actual.of[unit])
             audit_fault(a, "call %" PRIu64 " was charged %" PRIu64 " %s and used %" PRIu64, number,
@@ -85,6 +86,8 @@ static void count_refusal(struct audit *a, const volatile struct ledger_entry *e
         a->refused_for[entry->reason]++;
     if (entry->refused_scope < STAGE_LEVELS)
         a->refused_by[entry->refused_scope]++;
+    if (entry->refused_unit < TLSHM_UNITS)
+        a->refused_unit[entry->refused_unit]++;
 }
 
 static void count(struct audit *a, uint64_t number)
@@ -205,13 +208,22 @@ bool audit_make(struct audit *a, const struct run *run, const struct level_limit
         return false;
     sum_up(a);
     check_scopes(a);
-    return check_ids(a) && audit_sweep(a);
+    return check_ids(a) && audit_sweep(a) && audit_ideal(a);
 }
 
 void audit_end(struct audit *a)
 {
     free(a->sums);
     a->sums = NULL;
+}
+
+const tlshm_limit *audit_budget(const struct audit *a)
+{
+    const struct level_limits *tenants = &a->limits[STAGE_TENANT];
+    for (unsigned i = 0; i < tenants->count; i++)
+        if (tenants->limits[i].unit == TLSHM_COST)
+            return &tenants->limits[i];
+    return NULL;
 }
 
 bool audit_is_sound(const struct audit *a)

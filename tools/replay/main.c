@@ -12,6 +12,7 @@
 #include "run.h"
 #include "settings.h"
 #include "signals.h"
+#include "tariff.h"
 #include "trace.h"
 #include "venue.h"
 #include "worker.h"
@@ -26,42 +27,58 @@ static int fail(const char *why)
 
 /* ------------------------------------------------------------------------------------------------------------- traces */
 
-static bool load_trace(const struct settings *s, struct plan *plan, struct report *report, char *why, size_t size)
+/* What calls are collected with. */
+struct load {
+    struct plan plan;
+    struct tariff tariff;
+    char why[WHY_MAX];
+};
+
+static bool add(struct load *l, const struct trace_record *record, bool dated)
+{
+    struct quote quote;
+    if (!tariff_quote(&l->tariff, record, dated, &quote, l->why, sizeof l->why))
+        return false;
+    bool room = plan_add(&l->plan, record, &quote);
+    if (!room)
+        snprintf(l->why, sizeof l->why, "out of memory");
+    return room;
+}
+
+static bool load_trace(const struct settings *s, struct load *l, struct report *report)
 {
     struct trace_record record;
-    struct trace *t = trace_open(s->trace, s->skip_bad, why, size);
+    struct trace *t = trace_open(s->trace, s->skip_bad, l->why, sizeof l->why);
     if (!t)
         return false;
     int got;
-    bool room = true;
-    for (uint64_t number = 0; room && (got = trace_next(t, &record)) == 1; number++) {
+    bool good = true, dated = trace_format(t) == TRACE_AZURE;
+    for (uint64_t number = 0; good && (got = trace_next(t, &record)) == 1; number++) {
         cast_complete(&s->cast, trace_format(t), number, &record);
-        room = plan_add(plan, &record);
+        good = add(l, &record, dated);
     }
-    if (!room)
-        snprintf(why, size, "%s: out of memory", s->trace);
-    else if (got < 0)
-        snprintf(why, size, "%s", trace_why(t));
+    if (good && got < 0)
+        snprintf(l->why, sizeof l->why, "%s", trace_why(t));
     report->trace = s->trace;
     report->format = trace_format_name(trace_format(t));
     report->skipped = trace_skipped(t);
     trace_close(t);
-    return room && got == 0;
+    return good && got == 0;
 }
 
-static bool load_generated(const struct settings *s, struct plan *plan, struct report *report, char *why, size_t size)
+static bool load_generated(const struct settings *s, struct load *l, struct report *report)
 {
     struct trace_record record;
     struct generate *g = generate_start(&s->generate);
-    bool room = g != NULL;
-    while (room && generate_next(g, &record))
-        room = plan_add(plan, &record);
+    bool good = g != NULL;
+    if (!g)
+        snprintf(l->why, sizeof l->why, "out of memory");
+    while (good && generate_next(g, &record))
+        good = add(l, &record, false);
     generate_end(g);
-    if (!room)
-        snprintf(why, size, "out of memory");
     report->trace = "generated";
     report->format = trace_format_name(TRACE_FLEET);
-    return room;
+    return good;
 }
 
 static int write_generated(const struct settings *s)
@@ -134,13 +151,14 @@ static int stage_and_replay(struct settings *s, struct plan *plan, struct report
 
 static int load_and_replay(struct settings *s)
 {
-    char why[WHY_MAX];
-    struct plan plan = {0};
-    struct report report = {0};
-    bool loaded =
-        s->trace ? load_trace(s, &plan, &report, why, sizeof why) : load_generated(s, &plan, &report, why, sizeof why);
-    int code = loaded ? stage_and_replay(s, &plan, &report) : fail(why);
-    plan_end(&plan);
+    struct load l = {0};
+    struct report report = {.tariff = &l.tariff};
+    bool loaded = tariff_open(&l.tariff, &s->tariff, s->run.wall_start_ns, l.why, sizeof l.why);
+    if (loaded)
+        loaded = s->trace ? load_trace(s, &l, &report) : load_generated(s, &l, &report);
+    int code = loaded ? stage_and_replay(s, &l.plan, &report) : fail(l.why);
+    plan_end(&l.plan);
+    tariff_close(&l.tariff);
     return code;
 }
 

@@ -87,12 +87,19 @@ static bool number_of(struct plan *p, const char *text, uint32_t *out)
     return found != NULL;
 }
 
-bool plan_add(struct plan *p, const struct trace_record *r)
+bool plan_add(struct plan *p, const struct trace_record *r, const struct quote *q)
 {
     if (!room_for_call(p))
         return false;
     char key[TLSHM_KEY_MAX + 1];
-    struct stage_call call = {.api_ns = r->api_ns, .input = r->input, .cached = r->cached, .output = r->output};
+    struct stage_call call = {.api_ns = r->api_ns,
+                              .input = r->input,
+                              .output = r->output,
+                              .estimate_output = q->estimate_output,
+                              .estimate_nusd = q->estimate_nusd,
+                              .actual_nusd = q->actual_nusd,
+                              .model = q->model,
+                              .priced = q->known};
     snprintf(key, sizeof key, "agent:%s/%s", r->session, r->agent);
     if (!number_of(p, key, &call.agent))
         return false;

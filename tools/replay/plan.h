@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "stage.h"
+#include "tariff.h"
 #include "trace.h"
 
 struct plan {
@@ -18,7 +19,7 @@ struct plan {
 };
 
 /* All zero is an empty plan. False when out of memory. */
-bool plan_add(struct plan *p, const struct trace_record *record);
+bool plan_add(struct plan *p, const struct trace_record *record, const struct quote *quote);
 
 /* Sorts the calls by time and copies everything to a new stage. Returns 0 or an errno. */
 int plan_stage(struct plan *p, struct stage_head *head, struct stage *out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "money.h"
 #include "term.h"
 
 enum { BAR_CELLS = 50, KEY_MAX = 48 };
@@ -73,17 +74,6 @@ static void emit_deaths(struct emit *e, const struct run *run, const struct audi
                   run->lag_max_ns > a->info.reaper_lag_max_ns ? run->lag_max_ns : a->info.reaper_lag_max_ns);
 }
 
-static void emit_money(struct emit *e, const struct audit *a)
-{
-    const struct scope_sums *all = &a->sums[a->run->stage->head->scope_count];
-    emit_amount(e, "used_tokens", TLSHM_TOKENS, all->used[TLSHM_TOKENS]);
-    emit_amount(e, "used_nusd", TLSHM_COST, all->used[TLSHM_COST]);
-    emit_amount(e, "overspend_tokens", TLSHM_TOKENS, a->overspend[TLSHM_TOKENS]);
-    emit_amount(e, "overspend_nusd", TLSHM_COST, a->overspend[TLSHM_COST]);
-    emit_amount(e, "overrun_tokens", TLSHM_TOKENS, a->overrun[TLSHM_TOKENS]);
-    emit_amount(e, "overrun_nusd", TLSHM_COST, a->overrun[TLSHM_COST]);
-}
-
 static void emit_latency(struct emit *e, const char *name, const struct histogram *h)
 {
     char key[KEY_MAX];
@@ -93,51 +83,6 @@ static void emit_latency(struct emit *e, const char *name, const struct histogra
     }
     snprintf(key, sizeof key, "%s_max_ns", name);
     emit_duration(e, key, h->max);
-}
-
-struct tenant {
-    const char *key;
-    const struct scope_sums *sums;
-};
-
-static int by_tokens(const void *x, const void *y)
-{
-    const struct tenant *a = x, *b = y;
-    uint64_t m = a->sums->used[TLSHM_TOKENS], n = b->sums->used[TLSHM_TOKENS];
-    return m != n ? (m < n ? 1 : -1) : strcmp(a->key, b->key);
-}
-
-static struct tenant *tenants_of(const struct audit *a, size_t *count)
-{
-    const struct stage *s = a->run->stage;
-    struct tenant *list = calloc(s->head->scope_count + 1, sizeof *list);
-    *count = 0;
-    for (uint64_t i = 0; list && i < s->head->scope_count; i++)
-        if (strncmp(s->scopes[i].key, "tenant:", strlen("tenant:")) == 0)
-            list[(*count)++] = (struct tenant){s->scopes[i].key + strlen("tenant:"), &a->sums[i]};
-    if (list)
-        qsort(list, *count, sizeof *list, by_tokens);
-    return list;
-}
-
-static void emit_tenants(struct emit *e, const struct audit *a)
-{
-    size_t count;
-    struct tenant *list = tenants_of(a, &count);
-    emit_array_begin(e, "tenants");
-    for (size_t i = 0; i < count; i++) {
-        const struct scope_sums *sums = list[i].sums;
-        emit_object_begin(e, NULL);
-        emit_text(e, "tenant", list[i].key);
-        emit_u64(e, "requests", sums->requests);
-        emit_u64(e, "admitted", sums->admitted);
-        emit_u64(e, "refused", sums->refused);
-        emit_amount(e, "tokens", TLSHM_TOKENS, sums->used[TLSHM_TOKENS]);
-        emit_amount(e, "cost_nusd", TLSHM_COST, sums->used[TLSHM_COST]);
-        emit_object_end(e);
-    }
-    emit_array_end(e);
-    free(list);
 }
 
 static void emit_verdict(struct emit *e, const struct audit *a)
@@ -165,13 +110,14 @@ static void emit_all(struct emit *e, const struct report *r, const struct latenc
     emit_bool(e, "interrupted", r->run->interrupted);
     emit_calls(e, r->audit);
     emit_deaths(e, r->run, r->audit);
-    emit_money(e, r->audit);
+    money_emit_sums(e, r->audit, r->tariff);
     if (emit_is_json(e)) {
         emit_latency(e, "reserve", &l->reserve);
         emit_latency(e, "refuse", &l->refuse);
         emit_latency(e, "settle", &l->settle);
     }
-    emit_tenants(e, r->audit);
+    money_emit_tenants(e, r->audit);
+    money_emit_models(e, r->audit, r->tariff);
     if (emit_is_json(e))
         emit_verdict(e, r->audit);
 }

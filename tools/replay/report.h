@@ -8,6 +8,7 @@
 
 #include "audit.h"
 #include "run.h"
+#include "tariff.h"
 
 struct report {
     const char *trace;  /* a file's name, or what was generated */
@@ -15,6 +16,7 @@ struct report {
     uint64_t skipped;   /* bad rows */
     const struct run *run;
     const struct audit *audit;
+    const struct tariff *tariff;
 };
 
 /* Returns 0, or -1 when the stream did not take it all. */

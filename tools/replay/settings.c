@@ -52,6 +52,9 @@ enum {
     OPT_TENANT_LIMIT,
     OPT_GLOBAL_LIMIT,
     OPT_MAX_OUTPUT,
+    OPT_EXACT,
+    OPT_PRICES,
+    OPT_PRICE,
     OPT_PRICE_IN,
     OPT_PRICE_CACHED,
     OPT_PRICE_OUT,
@@ -83,7 +86,10 @@ static const struct option_row options[] = {
     {OPT_TENANT_LIMIT, "tenant-limit", 0, "LIMIT", "of each tenant; repeatable"},
     {OPT_GLOBAL_LIMIT, "global-limit", 0, "LIMIT", "of all together; repeatable; implies --global"},
     {OPT_MAX_OUTPUT, "max-output", 0, "N", "output tokens that a call reserves (32000)"},
-    {OPT_PRICE_IN, "price-in", 0, "USD", "a million input tokens (example figure: 5)"},
+    {OPT_EXACT, "exact", 0, NULL, "a call reserves what it will use, as nobody can know, to see what estimates cost"},
+    {OPT_PRICES, "prices", 'p', "FILE", "price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"},
+    {OPT_PRICE, "price", 0, "MODEL=PRICE", "of one model, such as 'm=input $3 output $15'; repeatable"},
+    {OPT_PRICE_IN, "price-in", 0, "USD", "a million input tokens, of models without a price (example figure: 5)"},
     {OPT_PRICE_CACHED, "price-cached", 0, "USD", "a million cached input tokens (0.5)"},
     {OPT_PRICE_OUT, "price-out", 0, "USD", "a million output tokens (25)"},
     {OPT_CRASH_RATE, "crash-rate", 0, "P", "share of calls in which their worker dies (0)"},
@@ -143,6 +149,22 @@ static bool take_price(const struct option_parser *p, uint64_t *pusd)
     if (tlshm_amount_parse(text, TLSHM_COST, &nusd, &why) < 0 || nusd > NUSD_PER_MTOK_MAX)
         return refuse(p, "a price in dollars from 0 to 1000");
     *pusd = nusd / NUSD_PER_MTOK_TO_PUSD_PER_TOK;
+    return true;
+}
+
+static bool take_flat(const struct option_parser *p, struct tariff_settings *tariff, uint64_t *pusd)
+{
+    tariff->flat_given = true;
+    return take_price(p, pusd);
+}
+
+static bool take_model_price(const struct option_parser *p, struct tariff_settings *tariff)
+{
+    if (tariff->price_count == TARIFF_PRICES_MAX) {
+        options_complain(&settings_tool, "--%s: more than %d of them", p->name, TARIFF_PRICES_MAX);
+        return false;
+    }
+    tariff->prices[tariff->price_count++] = p->argument;
     return true;
 }
 
@@ -256,13 +278,20 @@ static bool take_for_calls(struct settings *s, int id, const struct option_parse
         s->rules.global = true;
         return take_limit(p, &s->limits[2]);
     case OPT_MAX_OUTPUT:
-        return take_number(p, 0, TRACE_TOKENS_MAX, &s->rules.output_bound);
+        return take_number(p, 0, TRACE_TOKENS_MAX, &s->tariff.output_bound);
+    case OPT_EXACT:
+        return s->tariff.exact = true;
+    case OPT_PRICES:
+        s->tariff.table = p->argument;
+        return true;
+    case OPT_PRICE:
+        return take_model_price(p, &s->tariff);
     case OPT_PRICE_IN:
-        return take_price(p, &s->rules.input_pusd);
+        return take_flat(p, &s->tariff, &s->tariff.input_pusd);
     case OPT_PRICE_CACHED:
-        return take_price(p, &s->rules.cached_pusd);
+        return take_flat(p, &s->tariff, &s->tariff.cached_pusd);
     default:
-        return take_price(p, &s->rules.output_pusd);
+        return take_flat(p, &s->tariff, &s->tariff.output_pusd);
     }
 }
 
@@ -314,6 +343,9 @@ static bool take(struct settings *s, int id, const struct option_parser *p, bool
     case OPT_TENANT_LIMIT:
     case OPT_GLOBAL_LIMIT:
     case OPT_MAX_OUTPUT:
+    case OPT_EXACT:
+    case OPT_PRICES:
+    case OPT_PRICE:
     case OPT_PRICE_IN:
     case OPT_PRICE_CACHED:
     case OPT_PRICE_OUT:
@@ -331,12 +363,11 @@ static void set_defaults(struct settings *s)
                      .sessions = SESSIONS,
                      .length_ns = MINUTES * NS_PER_MINUTE},
         .cast = {.spread_ns = MINUTES * NS_PER_MINUTE},
-        .rules = {.ttl_ns = TTL_DEFAULT_NS,
-                  .output_bound = OUTPUT_BOUND,
-                  .input_pusd = PRICE_INPUT / NUSD_PER_MTOK_TO_PUSD_PER_TOK,
-                  .cached_pusd = PRICE_CACHED / NUSD_PER_MTOK_TO_PUSD_PER_TOK,
-                  .output_pusd = PRICE_OUTPUT / NUSD_PER_MTOK_TO_PUSD_PER_TOK,
-                  .seed = 1},
+        .rules = {.ttl_ns = TTL_DEFAULT_NS, .seed = 1},
+        .tariff = {.output_bound = OUTPUT_BOUND,
+                   .input_pusd = PRICE_INPUT / NUSD_PER_MTOK_TO_PUSD_PER_TOK,
+                   .cached_pusd = PRICE_CACHED / NUSD_PER_MTOK_TO_PUSD_PER_TOK,
+                   .output_pusd = PRICE_OUTPUT / NUSD_PER_MTOK_TO_PUSD_PER_TOK},
         .run = {.workers = WORKERS,
                 .is_virtual = true,
                 .speed = 1,
@@ -366,9 +397,16 @@ static const char *contradiction(const struct settings *s, bool generate, int op
         return "a trace and --generate exclude each other";
     if (s->output && !generate)
         return "--output goes with --generate";
-    if (s->rules.cached_pusd > s->rules.input_pusd)
+    if (s->tariff.cached_pusd > s->tariff.input_pusd)
         return "--price-cached is above --price-in: the estimate would be too low";
     return NULL;
+}
+
+static void take_environment(struct settings *s)
+{
+    const char *table = getenv("TLSHM_PRICES");
+    if (!s->tariff.table && table && *table)
+        s->tariff.table = table;
 }
 
 bool settings_read(struct settings *s, int argc, char **argv, int *exit_code)
@@ -391,6 +429,7 @@ bool settings_read(struct settings *s, int argc, char **argv, int *exit_code)
         return false;
     }
     s->trace = generate ? NULL : p.argv[0];
+    take_environment(s);
     spread_out(s);
     return true;
 }

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "run.h"
 #include "stage.h"
+#include "tariff.h"
 
 struct settings {
     const char *trace;  /* NULL: generate */
@@ -20,6 +21,7 @@ struct settings {
     struct generate_settings generate;
     struct cast cast;
     struct call_rules rules;
+    struct tariff_settings tariff;
     struct level_limits limits[STAGE_LEVELS];
     struct run_settings run;
     char segment[256];

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PUSD_PER_NUSD = 1000, ALIGN = 64 };
+enum { ALIGN = 64 };
 
 const char *const stage_levels[STAGE_LEVELS] = {"agent", "tenant", "global"};
 
@@ -79,27 +79,24 @@ void stage_end(struct stage *s)
 
 /* ---------------------------------------------------------------------------------------------------------- amounts */
 
-static void fill(const struct call_rules *rules, uint64_t input, uint64_t cached, uint64_t output, tlshm_amounts *out)
+static void fill(uint64_t input, uint64_t output, uint64_t nusd, tlshm_amounts *out)
 {
-    /* Nine digits of tokens times twelve of pico-dollars, three times: far below 2^64. */
-    uint64_t pusd = (input - cached) * rules->input_pusd + cached * rules->cached_pusd + output * rules->output_pusd;
     *out = (tlshm_amounts){{0}};
     out->of[TLSHM_TOKENS] = input + output;
-    out->of[TLSHM_COST] = (pusd + PUSD_PER_NUSD - 1) / PUSD_PER_NUSD;
+    out->of[TLSHM_COST] = nusd;
     out->of[TLSHM_REQUESTS] = 1;
     out->of[TLSHM_INPUT_TOKENS] = input;
     out->of[TLSHM_OUTPUT_TOKENS] = output;
 }
 
-/* Before the call nobody knows what the provider will find in its cache. */
-void stage_estimate(const struct call_rules *rules, const struct stage_call *call, tlshm_amounts *out)
+void stage_estimate(const struct stage_call *call, tlshm_amounts *out)
 {
-    fill(rules, call->input, 0, rules->output_bound, out);
+    fill(call->input, call->estimate_output, call->estimate_nusd, out);
 }
 
-void stage_actual(const struct call_rules *rules, const struct stage_call *call, tlshm_amounts *out)
+void stage_actual(const struct stage_call *call, tlshm_amounts *out)
 {
-    fill(rules, call->input, call->cached, call->output, out);
+    fill(call->input, call->output, call->actual_nusd, out);
 }
 
 unsigned stage_scopes(const struct stage *s, const struct stage_call *call, const char *keys[STAGE_LEVELS])

@@ -40,11 +40,9 @@ enum phase {
     PHASE_FAILED /* the library returned an error: `code` */
 };
 
-/* How much calls cost, and how they are made. */
+/* How calls are made. */
 struct call_rules {
     uint64_t ttl_ns;
-    uint64_t output_bound;                         /* the estimate's part for the output */
-    uint64_t input_pusd, cached_pusd, output_pusd; /* prices in pico-dollars for a token */
     double crash_rate;
     uint64_t seed;
     bool global;
@@ -57,8 +55,12 @@ struct stage_scope {
 struct stage_call {
     uint64_t t_ns; /* since the trace's start */
     uint64_t api_ns;
-    uint64_t input, cached, output;
+    uint64_t input, output;
+    uint64_t estimate_output; /* what the estimate has for the output */
+    uint64_t estimate_nusd, actual_nusd;
     uint32_t agent, tenant; /* scopes */
+    uint32_t model;         /* a tariff's number */
+    bool priced;            /* if not, the call is refused */
 };
 
 /* Segment time, read before and after a call into the library. */
@@ -71,6 +73,7 @@ struct ledger_entry {
     int32_t code;           /* of the last call: a verdict or an error */
     uint32_t reason;        /* REFUSED */
     uint32_t refused_scope; /* REFUSED: 0 agent, 1 tenant, 2 global; UINT32_MAX: none in particular */
+    uint32_t refused_unit;  /* REFUSED: of the limit; TLSHM_UNITS: none */
     uint32_t replayed;      /* repeated calls that were answered with the first one's outcome */
     uint32_t late;          /* settled after its deadline */
     tlshm_id id;
@@ -109,11 +112,11 @@ int stage_map(struct stage *s, int fd);
 void stage_end(struct stage *s);
 
 /* What a call reserves, and what it is charged when nothing goes wrong. */
-void stage_estimate(const struct call_rules *rules, const struct stage_call *call, tlshm_amounts *out);
-void stage_actual(const struct call_rules *rules, const struct stage_call *call, tlshm_amounts *out);
+void stage_estimate(const struct stage_call *call, tlshm_amounts *out);
+void stage_actual(const struct stage_call *call, tlshm_amounts *out);
 
 /* The scopes of a call: agent, tenant, and global if asked for. Returns how many. */
-enum { STAGE_LEVELS = 3 };
+enum { STAGE_AGENT, STAGE_TENANT, STAGE_GLOBAL, STAGE_LEVELS };
 unsigned stage_scopes(const struct stage *s, const struct stage_call *call, const char *keys[STAGE_LEVELS]);
 extern const char *const stage_levels[STAGE_LEVELS];
 

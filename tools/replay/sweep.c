@@ -73,14 +73,14 @@ static bool make_steps(struct sweep *w)
 
 /* ------------------------------------------------------------------------------------------------------------- meters */
 
-static struct meter *meters_of(struct sweep *w, uint64_t scope, const struct level_limits *limits)
+struct meter *audit_meters(struct meter **lists, uint64_t scope, const struct level_limits *limits)
 {
-    if (w->meters[scope] || limits->count == 0)
-        return w->meters[scope];
-    w->meters[scope] = calloc(limits->count, sizeof **w->meters);
-    for (unsigned i = 0; w->meters[scope] && i < limits->count; i++)
-        meter_start(&w->meters[scope][i], &limits->limits[i]);
-    return w->meters[scope];
+    if (lists[scope] || limits->count == 0)
+        return lists[scope];
+    lists[scope] = calloc(limits->count, sizeof **lists);
+    for (unsigned i = 0; lists[scope] && i < limits->count; i++)
+        meter_start(&lists[scope][i], &limits->limits[i]);
+    return lists[scope];
 }
 
 /* What a step means for one meter. */
@@ -90,8 +90,8 @@ static void apply(const struct sweep *w, struct meter *m, const struct step *ste
     const volatile struct ledger_entry *entry = &s->ledger[step->call];
     enum tlshm_unit unit = m->limit->unit;
     tlshm_amounts estimate, actual;
-    stage_estimate(&s->head->rules, &s->calls[step->call], &estimate);
-    stage_actual(&s->head->rules, &s->calls[step->call], &actual);
+    stage_estimate(&s->calls[step->call], &estimate);
+    stage_actual(&s->calls[step->call], &actual);
     estimate.of[TLSHM_CONCURRENCY] = 1;
     uint64_t held = unit == TLSHM_REQUESTS ? 0 : estimate.of[unit], used = actual.of[unit];
     uint64_t excess = entry->late ? used : used > held ? used - held : 0, lead_ns = w->audit->wall_lead_ns;
@@ -104,6 +104,12 @@ static void apply(const struct sweep *w, struct meter *m, const struct step *ste
         meter_use(m, entry->settled.before_ns, lead_ns, used, excess);
     else if (step->kind == STEP_REQUEST && unit == TLSHM_REQUESTS)
         meter_use(m, entry->reserved.before_ns, lead_ns, used, 0);
+}
+
+static void note_peak(struct audit *a, const struct meter *m, uint64_t scope)
+{
+    if (m->limit == audit_budget(a) && m->used_sum > a->sums[scope].peak_nusd)
+        a->sums[scope].peak_nusd = m->used_sum;
 }
 
 static void judge(struct sweep *w, const struct meter *m, const char *key, uint64_t at_ns)
@@ -123,7 +129,7 @@ static void judge(struct sweep *w, const struct meter *m, const char *key, uint6
 static bool step_scope(struct sweep *w, const struct step *step, unsigned level, uint64_t scope, const char *key)
 {
     const struct level_limits *limits = &w->audit->limits[level];
-    struct meter *meters = meters_of(w, scope, limits);
+    struct meter *meters = audit_meters(w->meters, scope, limits);
     if (limits->count == 0)
         return true;
     if (!meters)
@@ -133,6 +139,7 @@ static bool step_scope(struct sweep *w, const struct step *step, unsigned level,
             continue;
         apply(w, &meters[i], step);
         judge(w, &meters[i], key, step->at_ns);
+        note_peak(w->audit, &meters[i], scope);
     }
     return true;
 }

@@ -47,7 +47,17 @@ static void note_refusal(volatile struct ledger_entry *entry, const tlshm_refusa
 {
     entry->reason = why->reason;
     entry->refused_scope = why->scope;
+    bool limited = why->reason == TLSHM_LIMIT || why->reason == TLSHM_NEVER_FITS;
+    entry->refused_unit = limited ? why->limit.unit : TLSHM_UNITS;
     entry->phase = PHASE_REFUSED;
+}
+
+/* What a program does that is asked for a model without a price: what can't be counted is not begun. */
+static void refuse_unpriced(volatile struct ledger_entry *entry)
+{
+    const tlshm_refusal unknown = {.reason = TLSHM_UNKNOWN_MODEL, .scope = UINT32_MAX};
+    entry->code = TLSHM_REFUSED;
+    note_refusal(entry, &unknown);
 }
 
 static void note_admission(volatile struct ledger_entry *entry, tlshm_id id, int verdict)
@@ -93,7 +103,7 @@ static void ask_for(const struct stage *stage, uint64_t number, struct asking *a
     a->request.idempotency_key = &a->number;
     a->request.idempotency_len = sizeof a->number;
     a->request.tag = number;
-    stage_estimate(&stage->head->rules, call, &a->request.estimate);
+    stage_estimate(call, &a->request.estimate);
 }
 
 /*
@@ -104,6 +114,10 @@ static void reserve(struct worker *w, uint64_t number)
 {
     volatile struct ledger_entry *entry = &w->stage.ledger[number];
     struct asking asking;
+    if (!w->stage.calls[number].priced) {
+        refuse_unpriced(entry);
+        return;
+    }
     ask_for(&w->stage, number, &asking);
     if (entry->phase == PHASE_WAITING)
         entry->reserved.before_ns = segment_ns(w);
@@ -148,7 +162,7 @@ static void settle(struct worker *w, uint64_t number)
         return;
     tlshm_amounts actual;
     tlshm_result result;
-    stage_actual(&w->stage.head->rules, &w->stage.calls[number], &actual);
+    stage_actual(&w->stage.calls[number], &actual);
     if (entry->phase == PHASE_ADMITTED)
         entry->settled.before_ns = segment_ns(w);
     entry->phase = PHASE_SETTLING;
