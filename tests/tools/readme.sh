@@ -50,11 +50,22 @@ Cflags: -I$TLSHM_SOURCE/include
 Libs: -L$build/lib -ltlshm
 PC
     fenced c 1 >"$place/first.c"
-    fenced sh 1 | grep -v '^export TLSHM_SEGMENT=' | grep -v '^tlshm create$' >"$place/first.sh"
-    fenced sh 2 >"$place/second.sh"
-    fenced '' 1 >"$place/expected"
+    fenced sh 1 >"$place/five.sh"
+    fenced '' 1 >"$place/refused"
+    fenced sh 2 | grep -v '^export TLSHM_SEGMENT=' | grep -v '^tlshm create$' >"$place/first.sh"
+    fenced sh 3 >"$place/second.sh"
+    fenced '' 2 >"$place/expected"
     export PATH=$place/bin:$PATH PKG_CONFIG_PATH=$place LD_LIBRARY_PATH=$build/lib TLSHM_SEGMENT=$place/segment
     cd "$place" || exit 1
+}
+
+# From a configuration to a refusal in dollars. The first command names the segment.
+five_commands()
+{
+    [ "$(grep -c . five.sh)" -eq 5 ] && grep -q '^export TLSHM_SEGMENT=' five.sh || return 1
+    sed -i "s|^export TLSHM_SEGMENT=.*|export TLSHM_SEGMENT=$place/five|" five.sh
+    bash -u five.sh >five.out 2>five.err
+    [ $? -eq 1 ] && tail -n 1 five.err | diff refused -
 }
 
 # Exit status 1 is the refusal that the text shows.
@@ -92,6 +103,7 @@ names_exist()
 
 prepare
 case_is "there is a program and what it prints" test -s first.c -a -s first.sh -a -s second.sh -a -s expected
+case_is "five commands lead to a refusal in dollars" five_commands
 case_is "the segment is made" tlshm create
 case_is "the first program prints what it should" first_program
 case_is "the same from the shell" second_commands
