@@ -2,9 +2,10 @@
 /* admin.c - the public calls that change what is in force: levels, tiers, limits, flags, policy, clock; and reaping. */
 #include <stdio.h>
 
+#include "change.h"
 #include "directory.h"
 #include "expiry.h"
-#include "limits.h"
+#include "lists.h"
 #include "os.h"
 #include "scopes.h"
 #include "zones.h"
@@ -36,55 +37,10 @@ uint64_t tlshm_geometry_bytes(const tlshm_geometry *geometry)
 
 /* ------------------------------------------------------------------------------------------------- limit lists */
 
-/* A list of limits as shapes and caps, in private memory. */
-struct list {
-    unsigned count;
-    uint64_t shape[TLSHM_LIMITS_MAX];
-    uint64_t cap[TLSHM_LIMITS_MAX];
-};
-
-static int pack(struct tl_hand *hand, const tlshm_limit *limit, uint64_t *shape)
-{
-    unsigned zone = 0;
-    int rc = 0;
-    if (limit->window.kind == TLSHM_WINDOW_CALENDAR) {
-        if (!memchr(limit->window.zone, 0, sizeof limit->window.zone))
-            return -TLSHM_EZONE;
-        rc = tl_zones_get(hand, limit->window.zone, &zone);
-    }
-    return rc < 0 ? rc : tl_shape_pack(limit, zone, hand->map->slices, shape);
-}
-
-static int find_shape(const struct list *list, uint64_t shape)
-{
-    for (unsigned i = 0; i < list->count; i++)
-        if (list->shape[i] == shape)
-            return (int)i;
-    return -1;
-}
-
-static int pack_list(struct tl_hand *hand, const tlshm_limit *limits, unsigned count, struct list *out)
-{
-    out->count = 0;
-    if (count > hand->map->limits)
-        return -TLSHM_ENOROOM;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t shape;
-        int rc = pack(hand, &limits[i], &shape);
-        if (rc < 0)
-            return rc;
-        if (find_shape(out, shape) >= 0)
-            return -TLSHM_EINVAL; /* the same limit twice */
-        out->shape[out->count] = shape;
-        out->cap[out->count++] = limits[i].cap;
-    }
-    return 0;
-}
-
 /* Adds a limit to a list or changes its cap. */
-static int put_limit(const struct tl_map *map, struct list *list, uint64_t shape, uint64_t cap)
+static int put_limit(const struct tl_map *map, struct tl_list *list, uint64_t shape, uint64_t cap)
 {
-    int at = find_shape(list, shape);
+    int at = tl_lists_find(list, shape);
     if (at < 0) {
         if (list->count >= map->limits)
             return -TLSHM_ENOROOM;
@@ -95,9 +51,9 @@ static int put_limit(const struct tl_map *map, struct list *list, uint64_t shape
     return 0;
 }
 
-static int drop_limit(struct list *list, uint64_t shape)
+static int drop_limit(struct tl_list *list, uint64_t shape)
 {
-    int at = find_shape(list, shape);
+    int at = tl_lists_find(list, shape);
     if (at < 0)
         return -TLSHM_ENOENT;
     list->count--;
@@ -111,7 +67,7 @@ static int drop_limit(struct list *list, uint64_t shape)
 /* What is to become of the limits that a policy word leads to. */
 struct change {
     enum { REPLACE, PUT, DROP } what;
-    struct list list; /* REPLACE */
+    struct tl_list list; /* REPLACE */
     uint64_t shape, cap;
 };
 
@@ -122,7 +78,7 @@ struct change {
 static int read_policy(struct tl_hand *hand, uint64_t handle, uint64_t *seen)
 {
     uint32_t cell = tl_handle_cell(handle);
-    *seen = tl_load(&hand->map->cells[cell].policy);
+    *seen = tl_change_settled(hand, &hand->map->cells[cell].policy);
     return tl_directory_live(hand, cell) == handle ? 0 : -TLSHM_ESTALE;
 }
 
@@ -134,7 +90,7 @@ static int change_limits(struct tl_hand *hand, uint64_t handle, const struct cha
     struct tl_limits now;
     int rc;
     do {
-        struct list list = change->list;
+        struct tl_list list = change->list;
         uint64_t seen;
         rc = read_policy(hand, handle, &seen);
         if (rc == 0)
@@ -197,7 +153,7 @@ int tlshm_scope_limits_set(tlshm_t *t, const char *key, size_t len, const tlshm_
     int rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    rc = pack_list(&thread->hand, limits, count, &change.list);
+    rc = tl_lists_pack(&thread->hand, limits, count, &change.list);
     tl_segment_leave(thread);
     return rc < 0 ? tl_segment_answer(t, rc) : with_scope(t, key, len, do_change, &change);
 }
@@ -211,7 +167,7 @@ static int pack_change(tlshm_t *t, const tlshm_limit *limit, struct change *chan
     int rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    rc = pack(&thread->hand, limit, &change->shape);
+    rc = tl_lists_shape(&thread->hand, limit, &change->shape);
     change->cap = limit->cap;
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);
@@ -236,16 +192,8 @@ int tlshm_limit_unset(tlshm_t *t, const char *key, size_t len, const tlshm_limit
 /* A new tier is one that was unset, until its first limits are published: who dies in between has made none. */
 static int make_tier(struct tl_hand *hand, const char *tier, uint32_t *cell)
 {
-    char key[sizeof "tier:" + TLSHM_NAME_MAX];
-    uint64_t handle;
     int rc = tl_scopes_check_name(tier);
-    if (rc < 0)
-        return rc;
-    int len = snprintf(key, sizeof key, "tier:%s", tier);
-    rc = tl_directory_make(hand, TL_KEY_TIER, key, (size_t)len, tl_policy(TL_POLICY_GONE, 0, 0), 0, &handle, NULL);
-    if (rc == 0)
-        *cell = tl_handle_cell(handle);
-    return rc;
+    return rc < 0 ? rc : tl_scopes_make_internal(hand, "tier", tier, 0, cell);
 }
 
 /* An existing tier's cell. */
@@ -254,7 +202,7 @@ static int find_tier(struct tl_hand *hand, const char *tier, uint32_t *cell)
     int rc = tl_scopes_check_name(tier);
     if (rc == 0)
         rc = tl_scopes_internal(hand, "tier", tier, cell);
-    if (rc == 0 && tl_policy_kind(tl_load(&hand->map->cells[*cell].policy)) == TL_POLICY_GONE)
+    if (rc == 0 && tl_scopes_internal_gone(hand, *cell))
         rc = -TLSHM_ENOENT;
     return rc;
 }
@@ -269,7 +217,7 @@ int tlshm_tier_set(tlshm_t *t, const char *tier, const tlshm_limit *limits, unsi
     int rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    rc = pack_list(&thread->hand, limits, count, &change.list);
+    rc = tl_lists_pack(&thread->hand, limits, count, &change.list);
     if (rc == 0)
         rc = make_tier(&thread->hand, tier, &cell);
     if (rc == 0)
@@ -359,8 +307,7 @@ int tlshm_tier_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1])
     tl_segment_look(t, &hand);
     while (*cursor < hand.map->tier_cells) {
         uint32_t cell = (*cursor)++;
-        bool gone = tl_policy_kind(tl_load(&hand.map->cells[cell].policy)) == TL_POLICY_GONE;
-        if (!gone && tl_scopes_internal_name(&hand, cell, "tier", name))
+        if (!tl_scopes_internal_gone(&hand, cell) && tl_scopes_internal_name(&hand, cell, "tier", name))
             return tl_segment_answer(t, 1);
     }
     return tl_segment_answer(t, 0);
@@ -371,15 +318,35 @@ static unsigned count_levels(struct tl_hand *hand)
     char name[TLSHM_NAME_MAX + 1];
     unsigned count = 0;
     for (uint32_t cell = 0; cell < hand->map->tier_cells; cell++)
-        count += tl_scopes_internal_name(hand, cell, "level", name);
+        count += tl_scopes_internal_name(hand, cell, "level", name) && !tl_scopes_internal_gone(hand, cell);
     return count;
+}
+
+/* A level is made as one that is gone, and is there with one CAS: who dies in between has added none. */
+static int add_level(struct tl_hand *hand, const char *level, unsigned rank)
+{
+    uint32_t cell;
+    int rc = tl_scopes_internal(hand, "level", level, &cell);
+    if (rc == 0 && !tl_scopes_internal_gone(hand, cell))
+        return -TLSHM_EEXIST;
+    if ((rc == 0 || rc == -TLSHM_ENOENT) && count_levels(hand) >= SHM_LEVELS_MAX)
+        return -TLSHM_ENOROOM;
+    if (rc == 0 || rc == -TLSHM_ENOENT)
+        rc = tl_scopes_make_internal(hand, "level", level, rank, &cell);
+    while (rc == 0) {
+        tl_word *policy = &hand->map->cells[cell].policy;
+        uint64_t seen = tl_change_settled(hand, policy);
+        if (tl_policy_kind(seen) != TL_POLICY_GONE)
+            return -TLSHM_EEXIST; /* somebody else was quicker */
+        if (tl_limits_redirect(hand, policy, seen, tl_policy_change(seen, TL_POLICY_DEFAULT, 0)))
+            return 0;
+    }
+    return rc;
 }
 
 int tlshm_level_add(tlshm_t *t, const char *level, unsigned rank)
 {
     struct tl_thread *thread;
-    uint32_t cell;
-    bool created = false;
     int rc = tl_scopes_check_name(level);
     if (rc == 0 && (strcmp(level, "level") == 0 || strcmp(level, "tier") == 0))
         rc = -TLSHM_EINVAL; /* the directory keeps levels and tiers under these */
@@ -387,15 +354,9 @@ int tlshm_level_add(tlshm_t *t, const char *level, unsigned rank)
         rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    rc = tl_scopes_internal(&thread->hand, "level", level, &cell);
-    if (rc == 0)
-        rc = -TLSHM_EEXIST;
-    else if (rc == -TLSHM_ENOENT && count_levels(&thread->hand) >= SHM_LEVELS_MAX)
-        rc = -TLSHM_ENOROOM;
-    else if (rc == -TLSHM_ENOENT)
-        rc = tl_scopes_make_internal(&thread->hand, "level", level, rank, &cell, &created);
+    rc = add_level(&thread->hand, level, rank);
     tl_segment_leave(thread);
-    return tl_segment_answer(t, rc == 0 && !created ? -TLSHM_EEXIST : rc);
+    return tl_segment_answer(t, rc);
 }
 
 int tlshm_level_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1], unsigned *rank,
@@ -407,9 +368,9 @@ int tlshm_level_next(tlshm_t *t, unsigned *cursor, char name[TLSHM_NAME_MAX + 1]
     tl_segment_look(t, &hand);
     while (*cursor < hand.map->tier_cells) {
         uint32_t cell = (*cursor)++;
-        if (!tl_scopes_internal_name(&hand, cell, "level", name))
+        uint64_t policy = tl_pending_read(hand.map, &hand.map->cells[cell].policy);
+        if (tl_policy_kind(policy) == TL_POLICY_GONE || !tl_scopes_internal_name(&hand, cell, "level", name))
             continue;
-        uint64_t policy = tl_load(&hand.map->cells[cell].policy);
         *rank = (unsigned)tl_load_relaxed(&hand.map->cells[cell].rank);
         tier[0] = 0;
         if (tl_policy_kind(policy) == TL_POLICY_TIER && tl_policy_index(policy) < hand.map->tier_cells)
@@ -438,6 +399,8 @@ int tlshm_default_set(tlshm_t *t, const char *level, const char *tier)
     if (rc < 0)
         return rc;
     rc = tl_scopes_internal(&thread->hand, "level", level, &level_cell);
+    if (rc == 0 && tl_scopes_internal_gone(&thread->hand, level_cell))
+        rc = -TLSHM_ENOENT;
     if (rc == 0)
         rc = tier_or_none(&thread->hand, tier, &kind, &tier_cell);
     else if (rc == -TLSHM_ENOENT)
@@ -521,7 +484,16 @@ int tlshm_overrun_set(tlshm_t *t, enum tlshm_overrun policy)
         return -TLSHM_EINVAL;
     if (t->map.readonly)
         return -TLSHM_EREADONLY;
-    tl_store_release(&t->map.header->overrun, policy);
+    struct tl_thread *thread;
+    int rc = tl_segment_enter(t, &thread);
+    if (rc < 0)
+        return rc;
+    tl_word *word = &t->map.header->overrun;
+    uint64_t seen;
+    do
+        seen = tl_change_settled(&thread->hand, word);
+    while (!tl_cas(word, seen, tl_policy_change(seen, TL_POLICY_DEFAULT, policy)));
+    tl_segment_leave(thread);
     return tl_segment_answer(t, 0);
 }
 
@@ -554,6 +526,7 @@ int tlshm_reap(tlshm_t *t, tlshm_reap_report *report)
     for (uint32_t seat = 0; seat < t->map.seat_count; seat++)
         tl_seat_visit(&thread->hand, seat, &r.seats_freed, &r.finished);
     tl_expiry_all(thread, &found);
+    tl_change_clear(&thread->hand);
     if (r.seats_freed)
         tl_limits_sweep(&thread->hand);
     beat(&thread->hand, &found);

@@ -199,7 +199,7 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
 
 static void fill_charging(tlshm_t *t, struct tl_charging *charging)
 {
-    charging->policy = (enum tlshm_overrun)tl_load_relaxed(&t->map.header->overrun);
+    charging->policy = (enum tlshm_overrun)tl_pending_overrun(&t->map);
     charging->function = NULL;
     if (TL_UNLIKELY(tl_load(&t->overrun) != 0))
         tl_segment_overrun(t, &charging->function, &charging->context);

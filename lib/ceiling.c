@@ -36,7 +36,7 @@ TL_COLD void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, u
         return;
     c->of = cell + 1;
     c->words = 0;
-    if (!met || memo->limits.flags || !tl_view_has_stamp(view) || now >= view->edge)
+    if (!met || !memo->known || memo->limits.flags || !tl_view_has_stamp(view) || now >= view->edge)
         return;
     compute(c, map, cell, view, &memo->limits, now);
     tl_fence_acquire();

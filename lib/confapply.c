@@ -2,16 +2,16 @@
 /*
  * confapply.c - from what a segment has to what a configuration says.
  *
- * All is compared and checked before anything is written. What changes the segment is make_changes(), and nothing else here.
+ * All is compared and checked before anything is written. What changes the segment is tl_confmake(), all at once.
  */
 #include <tlshm/config.h>
 
 #include <stdio.h>
 
-#include "confdiff.h"
+#include "change.h"
+#include "confmake.h"
 #include "directory.h"
 #include "faults.h"
-#include "limits.h"
 #include "scopes.h"
 #include "zones.h"
 
@@ -62,8 +62,8 @@ int tlshm_config_diff(tlshm_t *t, const tlshm_config *config, tlshm_config_chang
 
 /* What the changes need of the segment's tables. Tiers and levels have theirs together. */
 struct need {
-    size_t names, levels, lists, scopes;
-    bool spare; /* one list is replaced by another */
+    size_t names, levels, scopes;
+    size_t lists; /* new ones: those that they replace are free only when all is done */
 };
 
 static bool has_list(const struct tl_told *told)
@@ -71,15 +71,13 @@ static bool has_list(const struct tl_told *told)
     return told->there && told->limits && !told->tier;
 }
 
-/* A tier that was unset has its place still. */
+/* A tier that was unset has its place still, and a level that was about to be made. */
 static bool needs_place(struct tl_hand *hand, const struct tl_change *c)
 {
     uint32_t cell;
-    if (c->now.there)
-        return false;
-    if (c->part == TLSHM_CONFIG_PART_TIER)
-        return tl_scopes_internal(hand, "tier", c->name, &cell) == -TLSHM_ENOENT;
-    return c->part == TLSHM_CONFIG_PART_LEVEL;
+    bool tier = c->part == TLSHM_CONFIG_PART_TIER, level = c->part == TLSHM_CONFIG_PART_LEVEL;
+    return !c->now.there && (tier || level) &&
+           tl_scopes_internal(hand, tier ? "tier" : "level", c->name, &cell) == -TLSHM_ENOENT;
 }
 
 static bool is_new_scope(struct tl_hand *hand, const struct tl_change *c)
@@ -97,8 +95,7 @@ static struct need need_of(struct tl_hand *hand, const struct tl_changes *change
         need.names += needs_place(hand, c);
         need.scopes += is_new_scope(hand, c);
         need.levels += c->part == TLSHM_CONFIG_PART_LEVEL && !c->now.there;
-        need.lists += has_list(&c->want) && !has_list(&c->now);
-        need.spare |= has_list(&c->want) && has_list(&c->now);
+        need.lists += has_list(&c->want);
     }
     return need;
 }
@@ -167,14 +164,27 @@ static size_t scopes_left(tlshm_t *t, struct tl_hand *hand, size_t needed)
     return places_left(hand, map->tier_cells, map->scope_end);
 }
 
-/* A list is replaced by a new one before the old one is free: on the way there is one more. */
+/* Free lists; if they are not enough, after those of whoever died in a change were given back. */
+static size_t lists_left(tlshm_t *t, struct tl_hand *hand, size_t needed)
+{
+    const struct tl_map *map = hand->map;
+    struct tl_thread *thread;
+    size_t left = left_of(map->list_count, tl_limits_lists_used(map));
+    if (left >= needed || tl_segment_enter(t, &thread) < 0)
+        return left;
+    tl_change_clear(&thread->hand);
+    tl_limits_sweep(&thread->hand);
+    tl_segment_leave(thread);
+    return left_of(map->list_count, tl_limits_lists_used(map));
+}
+
 static int check_rooms(tlshm_t *t, const struct plan *plan, struct tlshm_error *err)
 {
     struct tl_hand hand;
     tl_segment_look(t, &hand);
     struct need need = need_of(&hand, &plan->changes);
     size_t places = places_left(&hand, 0, hand.map->tier_cells);
-    size_t lists = left_of(hand.map->list_count, tl_limits_lists_used(hand.map));
+    size_t lists = lists_left(t, &hand, need.lists);
     size_t levels = left_of(SHM_LEVELS_MAX, plan->now->levels.count);
     size_t zones = zones_needed(hand.map, &plan->changes);
     size_t scopes = scopes_left(t, &hand, need.scopes);
@@ -182,8 +192,8 @@ static int check_rooms(tlshm_t *t, const struct plan *plan, struct tlshm_error *
         return no_room(err, "tiers and levels", need.names, places);
     if (need.levels > levels)
         return no_room(err, "levels", need.levels, levels);
-    if (need.lists + need.spare > lists)
-        return no_room(err, "limit lists", need.lists + need.spare, lists);
+    if (need.lists > lists)
+        return no_room(err, "limit lists", need.lists, lists);
     if (need.scopes > scopes)
         return no_room(err, "scopes", need.scopes, scopes);
     if (zones > tl_zones_left(hand.map))
@@ -191,67 +201,22 @@ static int check_rooms(tlshm_t *t, const struct plan *plan, struct tlshm_error *
     return 0;
 }
 
-static int change_level(tlshm_t *t, const struct tl_change *c)
-{
-    int rc = c->now.there ? 0 : tlshm_level_add(t, c->name, c->want.rank);
-    return rc < 0 ? rc : tlshm_default_set(t, c->name, c->want.tier);
-}
-
-static int change_scope(tlshm_t *t, const struct tl_change *c)
-{
-    if (!c->want.there || c->want.tier)
-        return tlshm_scope_tier_set(t, c->name, 0, c->want.tier);
-    return tlshm_scope_limits_set(t, c->name, 0, c->want.limits->limit, c->want.limits->count);
-}
-
-static int change_one(tlshm_t *t, const struct tl_change *c)
-{
-    int rc = 0;
-    switch (c->part) {
-    case TLSHM_CONFIG_PART_OVERRUN:
-        return tlshm_overrun_set(t, (enum tlshm_overrun)c->value);
-    case TLSHM_CONFIG_PART_TIER:
-        if (c->want.there)
-            return tlshm_tier_set(t, c->name, c->want.limits->limit, c->want.limits->count);
-        rc = tlshm_tier_unset(t, c->name);
-        return rc == -TLSHM_ENOENT ? 0 : rc; /* somebody else was quicker */
-    case TLSHM_CONFIG_PART_LEVEL:
-        return change_level(t, c);
-    case TLSHM_CONFIG_PART_SCOPE:
-        return change_scope(t, c);
-    default:
-        return 0;
-    }
-}
-
-/*
- * Makes the changes one after the other, in the list's order. This is the only place that writes to the segment. How many
- * were made is told even if one of them fails.
- */
-static int make_changes(tlshm_t *t, const struct tl_changes *changes, size_t *made, const struct tl_change **failed)
-{
-    *made = 0;
-    for (size_t i = 0; i < changes->count; i++) {
-        if (changes->list[i].fixed)
-            continue;
-        int rc = change_one(t, &changes->list[i]);
-        if (rc < 0) {
-            *failed = &changes->list[i];
-            return rc;
-        }
-        ++*made;
-    }
-    return 0;
-}
-
-static int fail_change(struct tlshm_error *err, int rc, const struct tl_change *change, size_t made)
+static int fail_change(struct tlshm_error *err, int rc, const struct tl_change *change)
 {
     if (!err)
         return rc;
     *err = (struct tlshm_error){.code = rc};
-    snprintf(err->text, sizeof err->text, "%.64s: %s; %zu changes were made before that", change->name,
-             tlshm_error_text(rc), made);
+    snprintf(err->text, sizeof err->text, "%.64s%s%s; nothing was changed", change ? change->name : "",
+             change ? ": " : "", tlshm_error_text(rc));
     return rc;
+}
+
+static size_t count_changes(const struct tl_changes *changes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < changes->count; i++)
+        count += !changes->list[i].fixed;
+    return count;
 }
 
 /* `fixed`: tell fixed differences too. */
@@ -259,23 +224,20 @@ static int apply(tlshm_t *t, const struct plan *plan, bool fixed, tlshm_config_c
                  struct tlshm_error *err)
 {
     const struct tl_change *failed = NULL;
-    size_t made;
+    size_t made = count_changes(&plan->changes);
     int rc = check_rooms(t, plan, err);
     if (rc < 0)
         return rc;
-    rc = make_changes(t, &plan->changes, &made, &failed);
+    rc = made ? tl_confmake(t, &plan->changes, &failed) : 0;
     if (rc < 0)
-        return fail_change(err, rc, failed, made);
+        return fail_change(err, rc, failed);
     for (size_t i = 0; changed && i < plan->changes.count; i++)
         if (fixed || !plan->changes.list[i].fixed)
             tl_confdiff_tell(&plan->changes.list[i], changed, context);
     return made > INT32_MAX ? INT32_MAX : (int)made;
 }
 
-/*
- * A tier that was unset and is defined again is in force again for the levels and scopes that had it, which show nothing of
- * it until then. So what was applied is compared once more.
- */
+/* Somebody else may have changed limits meanwhile. So what was applied is compared once more. */
 enum { ROUNDS = 4 };
 
 int tlshm_config_apply(tlshm_t *t, const tlshm_config *config, tlshm_config_changed changed, void *context,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "confread.h"
+#include "pending.h"
+#include "segment.h"
 
 /* ------------------------------------------------------------------------------------------------------ from a file */
 
@@ -198,17 +200,31 @@ static int read_segment(tlshm_config *c, tlshm_t *t)
     return 0;
 }
 
-int tlshm_config_read(tlshm_config **out, tlshm_t *t)
+#define READS 64 /* again while configurations are being applied */
+
+/* 0; 1: a configuration was applied meanwhile, what was read may be half of each; or an error. */
+static int read_once(tlshm_config **out, tlshm_t *t)
 {
-    if (!out || !t)
-        return -TLSHM_EINVAL;
+    uint64_t change = tl_pending_change(&t->map);
     tlshm_config *c = tl_confmodel_new();
     int rc = c ? read_segment(c, t) : -TLSHM_ENOMEM;
+    if (rc == 0 && tl_pending_change(&t->map) != change)
+        rc = 1;
     if (rc == 0)
         *out = c;
     else
         tlshm_config_free(c);
     return rc;
+}
+
+int tlshm_config_read(tlshm_config **out, tlshm_t *t)
+{
+    int rc = 1;
+    if (!out || !t)
+        return -TLSHM_EINVAL;
+    for (unsigned reads = 0; rc == 1 && reads < READS; reads++)
+        rc = read_once(out, t);
+    return rc == 1 ? -TLSHM_ECONTENDED : rc;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- idle */

@@ -241,7 +241,7 @@ static bool try_claim(struct tl_hand *hand, uint32_t cell)
 static bool unattended(const struct shm_cell *c)
 {
     uint64_t policy = tl_load(&c->policy);
-    return ((policy >> 37) & 15) == 0; /* kind default, not paused, not shut off */
+    return ((policy >> 37) & 31) == 0; /* kind default, not paused, not shut off, not pending */
 }
 
 static bool is_idle(struct tl_hand *hand, uint32_t cell, const struct tl_view *view, uint64_t now)
@@ -341,7 +341,7 @@ static void describe(struct tl_hand *hand, uint32_t cell, const struct wanted *w
     tl_store_release(&c->hash, w->hash);
     tl_store_release(&c->rank, rank);
     /* a new version of the policy word: who holds the old one must not take this for it */
-    tl_store_release(&c->policy, policy | ((tl_load(&c->policy) >> 41) + 1) << 41);
+    tl_store_release(&c->policy, policy | ((tl_load(&c->policy) >> SHM_POLICY_VERSION) + 1) << SHM_POLICY_VERSION);
 }
 
 int tl_directory_make(struct tl_hand *hand, enum tl_directory_kind kind, const void *key, size_t len, uint64_t policy,

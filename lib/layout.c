@@ -111,6 +111,7 @@ uint64_t tl_layout_place(struct tl_map *map, const tlshm_geometry *geometry, voi
     map->records = place(base, &end, sizeof *map->records * (uint64_t)map->record_count);
     map->horizons = place(base, &end, sizeof *map->horizons * (uint64_t)map->block_count);
     map->history = place(base, &end, sizeof *map->history * (uint64_t)geometry->scopes * map->limits * map->ring_words);
+    map->next_policy = place(base, &end, sizeof *map->next_policy * ((uint64_t)map->scope_end + 1));
     map->bytes = end;
     return end;
 }
@@ -187,6 +188,7 @@ uint64_t tl_layout_fingerprint(void)
         sizeof(struct tl_zone),
         sizeof(pthread_mutex_t),
         offsetof(struct shm_header, flags),
+        offsetof(struct shm_header, change),
         offsetof(struct shm_header, record_cursor),
         offsetof(struct shm_header, reaper_pid),
         offsetof(struct shm_header, reaper_dues),
@@ -197,6 +199,7 @@ uint64_t tl_layout_fingerprint(void)
         offsetof(struct shm_body, generation),
         offsetof(struct shm_body, wide),
         offsetof(struct shm_body, more_scopes),
+        SHM_POLICY_VERSION,
         SHM_NARROW_WORDS,
         SHM_SECOND,
         SHM_BLOCK,

@@ -14,6 +14,7 @@
  *            records       one head word a reservation, and one a seat for its internal operations
  *            horizons      one word a block of SHM_BLOCK reservations: when the first of them may end
  *            history       rings of {tag, counter}: per scope cell and limit
+ *            changes       one word a cell of the first two kinds, and one more: see pending.h
  *
  * Every section starts on a page. Their places follow from the geometry alone; nothing that is read from the file
  * later is used as an address. Links are indices, and each is checked where it is followed.
@@ -136,7 +137,7 @@ struct shm_list {
 struct shm_cell {
     tl_word head;
     tl_word knock;  /* 0 or seat + 1: somebody lost a race for this cell. A hint, any value is harmless */
-    tl_word policy; /* {version:23 | shutoff:1 | paused:1 | kind:2 | level:13 | index:24}, see limits.h */
+    tl_word policy; /* {version:22 | pending:1 | shutoff:1 | paused:1 | kind:2 | level:13 | index:24}, see limits.h */
     tl_word life;   /* {state:2 | ...}, see directory.h */
     tl_word next;   /* the directory's chain: {dead:1 | version:39 | cell + 1:24} */
     tl_word hash;   /* of the key */
@@ -238,10 +239,11 @@ struct shm_header {
     tl_word checksum; /* of all above */
     /* changed by people, read by every call */
     alignas(TL_LINE) tl_word flags;
-    tl_word overrun;
+    tl_word overrun; /* in the form of a policy word: {version:22 | pending:1 | 0:17 | enum tlshm_overrun:24} */
     tl_word virtual_boot;
     tl_word virtual_wall;
-    tl_word slept; /* boot clock minus monotonic clock: the time spent suspended */
+    tl_word slept;  /* boot clock minus monotonic clock: the time spent suspended */
+    tl_word change; /* of many policy words at once: {number:24 | epoch:26 | seat:12 | state:2}, see pending.h */
     /* hints */
     alignas(TL_LINE) tl_word record_cursor;
     alignas(TL_LINE) tl_word scope_cursor;
@@ -280,6 +282,7 @@ _Static_assert(sizeof(struct tl_zone) % 8 == 0, "zone");
 
 #define SHM_NODE_BITS 24
 #define SHM_HORIZON_NONE (~UINT64_C(0) << 20) /* nothing is held in the block */
+#define SHM_POLICY_VERSION 42 /* the lowest bit of a policy word's version */
 #define SHM_NODE_MASK ((UINT64_C(1) << SHM_NODE_BITS) - 1)
 #define SHM_DATE_MASK (~UINT64_C(0) >> 2)
 
@@ -339,6 +342,7 @@ struct tl_map {
     struct shm_record *records;
     tl_word *horizons;
     tl_word *history;
+    tl_word *next_policy; /* scope_end + 1 words */
     uint64_t bytes;
     uint64_t retention_ns;
     uint32_t tier_cells; /* tiers and levels: cells [0, tier_cells) */

@@ -22,6 +22,16 @@ TL_INLINE int read_limits(struct tl_thread *thread, unsigned j)
     return tl_views_adopt(hand, txn->cell[j], &txn->view[j], &memo->limits, txn->now, txn->offset, true);
 }
 
+/* Those of all scopes are of the same side of a change of many (pending.h). */
+TL_INLINE int read_all_limits(struct tl_thread *thread, unsigned scopes)
+{
+    uint64_t change = tl_pending_change(thread->hand.map);
+    int rc = 0;
+    for (unsigned j = 0; rc == 0 && j < scopes; j++)
+        rc = read_limits(thread, j);
+    return TL_UNLIKELY(rc == 0 && tl_pending_change(thread->hand.map) != change) ? 1 : rc;
+}
+
 /* ----------------------------------------------------------------------------------------------------- admission */
 
 static bool says_no(struct tl_no *no, enum tlshm_reason reason, unsigned cell, unsigned limit)
@@ -121,8 +131,8 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
     unsigned cleared = 0;
     for (unsigned tries = 0; tries < TL_TRIES_MAX; tries++) {
         int rc = tl_views_take(&thread->hand, txn, scope);
-        for (unsigned j = 0; rc == 0 && j < scopes; j++)
-            rc = read_limits(thread, j);
+        if (TL_LIKELY(rc == 0))
+            rc = read_all_limits(thread, scopes);
         if (TL_UNLIKELY(rc < 0))
             return rc;
         if (TL_UNLIKELY(rc > 0))

@@ -6,6 +6,9 @@ enum { LIST_FREE = 0, LIST_CLAIMED = 1, LIST_LIVE = 2 };
 
 /* The policy words on the way from a scope to its list, as they were read. */
 struct trail {
+    const struct tl_map *map;
+    uint64_t change; /* as it was before the first */
+    bool pending;    /* some of the words are: then `change` counts too */
     unsigned count;
     const tl_word *word[4]; /* at most: the scope, its tier that is gone, its level, the level's tier */
     uint64_t seen[4];
@@ -16,7 +19,8 @@ static uint64_t follow(struct trail *trail, const tl_word *word)
     uint64_t seen = tl_load(word);
     trail->word[trail->count] = word;
     trail->seen[trail->count++] = seen;
-    return seen;
+    trail->pending |= (seen & TL_POLICY_PENDING) != 0;
+    return tl_pending_said(trail->map, word, seen, trail->change);
 }
 
 static bool unchanged(const struct trail *trail)
@@ -25,7 +29,7 @@ static bool unchanged(const struct trail *trail)
     tl_fence_acquire();
     for (unsigned i = 0; i < trail->count; i++)
         same &= tl_load(trail->word[i]) == trail->seen[i];
-    return same;
+    return same && (!trail->pending || tl_pending_change(trail->map) == trail->change);
 }
 
 static int read_list(const struct tl_map *map, uint32_t index, struct tl_limits *out)
@@ -92,7 +96,7 @@ static int read_once(const struct tl_map *map, struct trail *trail, const tl_wor
 static int read_whole(const struct tl_map *map, const tl_word *policy, struct trail *trail, struct tl_limits *out)
 {
     for (;;) {
-        trail->count = 0;
+        *trail = (struct trail){.map = map, .change = tl_pending_change(map)};
         int rc = read_once(map, trail, policy, out);
         if (TL_LIKELY(unchanged(trail)))
             return rc;
@@ -114,7 +118,7 @@ TL_COLD int tl_limits_refresh(const struct tl_map *map, const tl_word *policy, s
         return rc;
     bool own = tl_policy_kind(trail.seen[0]) == TL_POLICY_OWN;
     memo->key = own ? trail.seen[0] : trail.seen[0] & tl_ones(TL_POLICY_VERSION);
-    memo->known = true;
+    memo->known = !trail.pending;
     memo->policy = trail.seen[0];
     memo->words = trail.count - 1;
     for (unsigned i = 0; i < memo->words; i++) {
@@ -164,7 +168,8 @@ static uint32_t claim(struct tl_hand *hand, uint64_t *word)
 bool tl_limits_redirect(struct tl_hand *hand, tl_word *policy, uint64_t seen, uint64_t want)
 {
     const struct tl_map *map = hand->map;
-    bool had = tl_policy_kind(seen) == TL_POLICY_OWN && tl_policy_index(seen) < map->list_count;
+    bool stays = tl_policy_kind(want) == TL_POLICY_OWN && tl_policy_index(want) == tl_policy_index(seen);
+    bool had = tl_policy_kind(seen) == TL_POLICY_OWN && !stays && tl_policy_index(seen) < map->list_count;
     tl_word *state = had ? &tl_map_list(map, tl_policy_index(seen))->state : NULL;
     /* Read while the list is still led to: afterwards it may be somebody else's. */
     uint64_t word = had ? tl_load(state) : 0;
@@ -175,36 +180,70 @@ bool tl_limits_redirect(struct tl_hand *hand, tl_word *policy, uint64_t seen, ui
     return true;
 }
 
-int tl_limits_publish(struct tl_hand *hand, tl_word *policy, uint64_t seen, const uint64_t *shape, const uint64_t *cap,
-                      unsigned count)
+int tl_limits_claim(struct tl_hand *hand, const uint64_t *shape, const uint64_t *cap, unsigned count, uint32_t *index,
+                    uint64_t *word)
 {
-    uint64_t word;
-    uint32_t index = claim(hand, &word);
-    if (index == UINT32_MAX && tl_limits_sweep(hand))
-        index = claim(hand, &word);
-    if (index == UINT32_MAX)
+    *index = claim(hand, word);
+    if (*index == UINT32_MAX && tl_limits_sweep(hand))
+        *index = claim(hand, word);
+    if (*index == UINT32_MAX)
         return -TLSHM_ENOROOM;
-    struct shm_list *list = tl_map_list(hand->map, index);
+    struct shm_list *list = tl_map_list(hand->map, *index);
     tl_store_relaxed(&list->count, count);
     for (unsigned i = 0; i < count; i++) {
         tl_store_relaxed(&list->limit[i].shape, shape[i]);
         tl_store_relaxed(&list->limit[i].cap, cap[i]);
     }
     tl_fence_release();
+    return 0;
+}
+
+void tl_limits_end_claim(struct tl_hand *hand, uint32_t index, uint64_t word, bool live)
+{
+    tl_cas(&tl_map_list(hand->map, index)->state, word, with_state(word, live ? LIST_LIVE : LIST_FREE));
+}
+
+int tl_limits_publish(struct tl_hand *hand, tl_word *policy, uint64_t seen, const uint64_t *shape, const uint64_t *cap,
+                      unsigned count)
+{
+    uint64_t word;
+    uint32_t index;
+    int rc = tl_limits_claim(hand, shape, cap, count, &index, &word);
+    if (rc < 0)
+        return rc;
     bool done = tl_limits_redirect(hand, policy, seen, tl_policy_change(seen, TL_POLICY_OWN, index));
-    tl_cas(&list->state, word, with_state(word, done ? LIST_LIVE : LIST_FREE));
+    tl_limits_end_claim(hand, index, word, done);
     return done;
 }
 
 /* --------------------------------------------------------------------------------------------------------- sweep */
 
+static bool is_of(uint64_t policy, uint32_t index)
+{
+    return tl_policy_kind(policy) == TL_POLICY_OWN && tl_policy_index(policy) == index;
+}
+
+/* A pending word leads to two lists: what it was and what it is going to be. */
+static bool leads_to(const struct tl_map *map, const tl_word *word, uint32_t index)
+{
+    for (;;) {
+        uint64_t seen = tl_load(word);
+        if (is_of(seen, index))
+            return true;
+        if (!(seen & TL_POLICY_PENDING))
+            return false;
+        bool next = is_of(tl_peek(tl_pending_next(map, word)), index);
+        tl_fence_acquire();
+        if (tl_load(word) == seen)
+            return next;
+    }
+}
+
 static bool is_referenced(const struct tl_map *map, uint32_t index)
 {
-    for (uint32_t cell = 0; cell < map->scope_end; cell++) {
-        uint64_t policy = tl_load(&map->cells[cell].policy);
-        if (tl_policy_kind(policy) == TL_POLICY_OWN && tl_policy_index(policy) == index)
+    for (uint32_t cell = 0; cell < map->scope_end; cell++)
+        if (leads_to(map, &map->cells[cell].policy, index))
             return true;
-    }
     return false;
 }
 

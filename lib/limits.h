@@ -2,14 +2,16 @@
 /*
  * limits.h - which limits a scope has: policy words, and the immutable limit lists that they lead to.
  *
- * POLICY WORD {version:23 | shutoff:1 | paused:1 | kind:2 | level:13 | index:24}
+ * POLICY WORD {version:22 | pending:1 | shutoff:1 | paused:1 | kind:2 | level:13 | index:24}
  *   of a scope  default: as its level says.  tier: `index` is the tier's cell.  own: `index` is a limit list
  *   of a level  default: no tier.            tier: as above
  *   of a tier   default: no limits.          own: as above.   gone: the tier was unset; its scopes follow their level
  *   `level` is the cell of the scope's level.
+ *   gone, of a level: it is not there yet. pending: it is being changed along with others, see pending.h
  *
  * READING A list is immutable from before a policy word leads to it until after none does. So what was read between two
- * looks at the same (versioned) policy words was in force at that moment.
+ * looks at the same (versioned) policy words was in force at that moment. The limits of several scopes are those of one
+ * side of every change if CHANGE (pending.h) is the same before and after.
  *
  * LISTS {generation:24 | epoch:26 | seat:12 | free 0, claimed 1, live 2 : 2}: claimed by a seat, filled, published by the
  * CAS of a policy word, then live; freed by who replaced it. A crash in between leaves a list that sweep() finds: claimed
@@ -18,13 +20,13 @@
 #ifndef TL_LIMITS_H
 #define TL_LIMITS_H
 
+#include "pending.h"
 #include "txn.h"
 
 enum tl_policy_kind { TL_POLICY_DEFAULT = 0, TL_POLICY_TIER = 1, TL_POLICY_OWN = 2, TL_POLICY_GONE = 3 };
 
 #define TL_POLICY_PAUSED (UINT64_C(1) << 39)
 #define TL_POLICY_SHUTOFF (UINT64_C(1) << 40)
-#define TL_POLICY_VERSION 41
 
 TL_INLINE unsigned tl_policy_kind(uint64_t policy)
 {
@@ -70,7 +72,7 @@ int tl_limits_read(const struct tl_map *map, const tl_word *policy, struct tl_li
 /* What a thread read last, and the policy words that led there: while they stand, the limits stand. */
 struct tl_limits_memo {
     struct tl_limits limits;
-    bool known;      /* false: nothing read yet */
+    bool known;      /* false: nothing read yet, or under a change: to be read again */
     uint64_t policy; /* the scope's own word, as it was read last */
     uint64_t key;    /* of it, what matters */
     unsigned words;
@@ -99,6 +101,16 @@ TL_INLINE int tl_limits_recall(const struct tl_map *map, const tl_word *policy, 
  */
 int tl_limits_publish(struct tl_hand *hand, tl_word *policy, uint64_t seen, const uint64_t *shape, const uint64_t *cap,
                       unsigned count);
+
+/*
+ * A free list with these limits, claimed: for a policy word to lead to. 0, then `claim` is for tl_limits_end_claim(); or
+ * -TLSHM_ENOROOM.
+ */
+int tl_limits_claim(struct tl_hand *hand, const uint64_t *shape, const uint64_t *cap, unsigned count, uint32_t *index,
+                    uint64_t *claim);
+
+/* A policy word has come to lead to the list, or none will. */
+void tl_limits_end_claim(struct tl_hand *hand, uint32_t index, uint64_t claim, bool live);
 
 /* Changes what a policy word leads to, freeing the list that it had. Returns 1 or 0 as above. */
 bool tl_limits_redirect(struct tl_hand *hand, tl_word *policy, uint64_t seen, uint64_t want);

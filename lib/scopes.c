@@ -78,16 +78,24 @@ int tl_scopes_internal(struct tl_hand *hand, const char *kind, const char *name,
     return rc == 0 && *cell >= hand->map->tier_cells ? -TLSHM_ECORRUPT : rc;
 }
 
-int tl_scopes_make_internal(struct tl_hand *hand, const char *kind, const char *name, uint64_t rank, uint32_t *cell,
-                            bool *created)
+bool tl_scopes_internal_gone(struct tl_hand *hand, uint32_t cell)
+{
+    return tl_policy_kind(tl_pending_read(hand->map, &hand->map->cells[cell].policy)) == TL_POLICY_GONE;
+}
+
+int tl_scopes_make_internal(struct tl_hand *hand, const char *kind, const char *name, uint64_t rank, uint32_t *cell)
 {
     char key[64];
     uint64_t handle;
     size_t len = (size_t)internal_key(kind, name, strlen(name), key);
-    int rc = tl_directory_make(hand, TL_KEY_TIER, key, len, 0, rank, &handle, created);
-    if (rc == 0)
-        *cell = tl_handle_cell(handle);
-    return rc;
+    int rc = tl_directory_make(hand, TL_KEY_TIER, key, len, tl_policy(TL_POLICY_GONE, 0, 0), rank, &handle, NULL);
+    if (rc < 0)
+        return rc;
+    *cell = tl_handle_cell(handle);
+    /* Two who make it at once with different ranks: any of both will do, its scopes copy what they find. */
+    if (tl_load_relaxed(&hand->map->cells[*cell].rank) != rank && tl_scopes_internal_gone(hand, *cell))
+        tl_store_release(&hand->map->cells[*cell].rank, rank);
+    return *cell < hand->map->tier_cells ? 0 : -TLSHM_ECORRUPT;
 }
 
 bool tl_scopes_internal_name(struct tl_hand *hand, uint32_t cell, const char *kind, char name[TLSHM_NAME_MAX + 1])
@@ -110,7 +118,26 @@ static int level_of(struct tl_hand *hand, const char *key, size_t level, uint32_
     memcpy(name, key, level);
     name[level] = 0;
     int rc = tl_scopes_internal(hand, "level", name, cell);
+    if (rc == 0 && tl_scopes_internal_gone(hand, *cell))
+        rc = -TLSHM_ENOENT;
     return rc == -TLSHM_ENOENT ? -TLSHM_ELEVEL : rc;
+}
+
+static int make_scope(struct tl_hand *hand, const char *key, size_t len, uint32_t level, uint64_t *handle)
+{
+    uint64_t rank = tl_load_relaxed(&hand->map->cells[level].rank);
+    return tl_directory_make(hand, TL_KEY_SCOPE, key, len, tl_policy(TL_POLICY_DEFAULT, level, 0), rank, handle, NULL);
+}
+
+int tl_scopes_make_early(struct tl_hand *hand, const char *key, uint64_t *handle)
+{
+    char name[TLSHM_NAME_MAX + 1];
+    uint32_t level;
+    size_t len = strlen(key), name_len = level_length(key, len);
+    memcpy(name, key, name_len);
+    name[name_len] = 0;
+    int rc = tl_scopes_internal(hand, "level", name, &level);
+    return rc < 0 ? (rc == -TLSHM_ENOENT ? -TLSHM_ELEVEL : rc) : make_scope(hand, key, len, level, handle);
 }
 
 /* Asks the directory, and remembers what it says. */
@@ -121,12 +148,7 @@ static int ask_directory(struct tlshm *t, struct tl_hand *hand, const char *key,
     int rc = level_of(hand, key, level_length(key, len), &level);
     if (rc < 0)
         return rc;
-    uint64_t rank = tl_load_relaxed(&hand->map->cells[level].rank);
-    if (make)
-        rc =
-            tl_directory_make(hand, TL_KEY_SCOPE, key, len, tl_policy(TL_POLICY_DEFAULT, level, 0), rank, handle, NULL);
-    else
-        rc = tl_directory_find(hand, key, len, handle);
+    rc = make ? make_scope(hand, key, len, level, handle) : tl_directory_find(hand, key, len, handle);
     if (rc == 0)
         tl_keys_put(&t->keys, hash, key, len, *handle);
     return rc;

@@ -44,7 +44,7 @@ static void count_things(struct tl_hand *hand, tlshm_segment_info *out)
     for (uint32_t cell = map->tier_cells; cell < map->scope_end; cell++)
         out->scopes_live += tl_directory_live(hand, cell) != 0;
     for (uint32_t cell = 0; cell < map->tier_cells; cell++)
-        out->tiers += tl_policy_kind(tl_load(&map->cells[cell].policy)) != TL_POLICY_GONE &&
+        out->tiers += tl_policy_kind(tl_pending_read(map, &map->cells[cell].policy)) != TL_POLICY_GONE &&
                       tl_scopes_internal_name(hand, cell, "tier", name);
     for (uint32_t i = 0; i < map->reservations; i++) {
         unsigned status = shm_status(tl_load(&map->records[i].head));
@@ -78,7 +78,7 @@ int tlshm_get_segment(tlshm_t *t, tlshm_segment_info *out)
     out->unlinked = tl_segment_unlinked(t);
     out->paused = (flags & SHM_PAUSED) != 0;
     out->shutoff = (flags & SHM_SHUTOFF) != 0;
-    out->overrun = (enum tlshm_overrun)tl_load_relaxed(&header->overrun);
+    out->overrun = (enum tlshm_overrun)tl_pending_overrun(&t->map);
     out->reaper_age_ns = beat ? now - tl_min(now, beat) : TLSHM_NEVER;
     out->reaper_pid = (uint32_t)tl_load_relaxed(&header->reaper_pid);
     out->reaper_passes = tl_load_relaxed(&header->reaper_passes);

@@ -179,7 +179,11 @@ TL_INLINE int carry_out(struct tl_hand *hand, const struct side *s, unsigned cel
 
 enum verdict { FITS, FITS_NOT, UNKNOWN };
 
-/* What the limits that are remembered say; true if the sheets stand. */
+/*
+ * What the limits that are remembered say; true if the sheets stand. All policy words are those that this thread has seen
+ * in former calls, and no word comes back: so all of them stood when the first was looked at, on one side of every change
+ * of many (pending.h).
+ */
 TL_INLINE enum verdict judge(const struct tl_thread *thread, const struct side *s, unsigned cells, const uint64_t *need,
                              uint64_t now)
 {

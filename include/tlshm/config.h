@@ -50,8 +50,9 @@ int tlshm_config_parse(tlshm_config **out, const char *text, size_t size, tlshm_
 
 /*
  * What is in force in a segment: the geometry, tiers, levels, and every scope that has a tier or limits of its own. Works
- * read-only. Each tier and each scope is read at one instant, but not all at the same; what a concurrent change does
- * may be in it or not. Returns 0, -EINVAL -ENOMEM -ECORRUPT.
+ * read-only. A file that is applied meanwhile is in it whole or not at all. Apart from that each tier and each scope is read
+ * at one instant, but not all at the same; what a concurrent change of one does may be in it or not. Returns 0, -EINVAL
+ * -ENOMEM -ECORRUPT, -ECONTENDED (files were applied all the time).
  */
 int tlshm_config_read(tlshm_config **out, tlshm_t *t);
 
@@ -188,13 +189,16 @@ int tlshm_config_diff(tlshm_t *t, const tlshm_config *config, tlshm_config_chang
 /*
  * Makes the changes, and calls `changed` (may be NULL) for each that was made, and for each fixed difference. First all
  * that can be checked is checked: that the segment has room for the tiers, levels, lists and time zones, and its slices
- * are enough. If something does not fit, nothing is changed and `err` says what. Each change is atomic by itself; a reserve
- * that falls between two of them may meet an old tier and a new override. Held and used amounts stay.
+ * are enough. If something does not fit, nothing is changed and `err` says what. All changes take effect at one instant:
+ * each reserve goes by what was in force before for all of its scopes, or by what is in force afterwards. A process that
+ * dies in the middle has changed nothing or all. On the way old limit lists and new ones are both there: the segment needs
+ * so many free ones as the file changes. Held and used amounts stay. Calls that change limits one by one go on beside it.
  *   tiers    are defined or replaced; those that are not in the file are removed last
  *   levels   new ones are added; a level that the file gives no default has none
  *   scopes   that the file lists get its tier or limits; those with a tier or limits of their own that it does not list,
  *            whoever set them, go back to the level's default, or stay if the file says `unlisted_scopes: keep`
- * Returns how many changes were made, -ENOROOM -ERANGE (it does not fit), -EINVAL, or as tlshm_tier_set() and its kin do.
+ * Returns how many changes were made, -ENOROOM -ERANGE (it does not fit), -EINVAL, -ECONTENDED (others change limits all
+ * the time, or are in the middle of applying a file: nothing was changed), or as tlshm_tier_set() and its kin do.
  */
 int tlshm_config_apply(tlshm_t *t, const tlshm_config *config, tlshm_config_changed changed, void *context,
                        struct tlshm_error *err);

@@ -2,6 +2,7 @@
 /* calls.c - calls on the explored segment, compared with the ledger. See calls.h. */
 #include "calls.h"
 
+#include "change.h"
 #include "ending.h"
 #include "expiry.h"
 #include "idempotency.h"
@@ -192,7 +193,7 @@ void call_publish(unsigned seat, tl_word *policy, const tlshm_limit *limits, uns
     int rc;
     world_shapes(limits, count, shape, cap);
     do {
-        uint64_t seen = tl_load(policy);
+        uint64_t seen = tl_change_settled(&world.thread[seat].hand, policy);
         rc = tl_limits_publish(&world.thread[seat].hand, policy, seen, shape, cap, count);
     } while (rc == 0);
     expect_no_error("publish", rc, -TLSHM_ENOROOM);

@@ -16,8 +16,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ['error', 'window', 'clock', 'calendar', 'layout', 'view', 'body', 'history', 'horizon', 'txn', 'directory', 'limits',
-         'ceiling', 'views', 'book', 'straight', 'ending', 'expiry', 'idempotency', 'records', 'limiter']
+ROOMS = ['error', 'os', 'window', 'clock', 'calendar', 'layout', 'view', 'body', 'history', 'horizon', 'txn', 'seat',
+         'directory', 'limits', 'ceiling', 'change', 'views', 'book', 'records', 'straight', 'ending', 'expiry', 'idempotency',
+         'limiter']
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O1', '-w', '-fno-stack-protector', '-U_FORTIFY_SOURCE']
 SECONDS = 60        # for a search to find its mutant: most need less than one
 LONG_SECONDS = 600
