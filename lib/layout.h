@@ -282,7 +282,7 @@ _Static_assert(sizeof(struct tl_zone) % 8 == 0, "zone");
 
 #define SHM_NODE_BITS 24
 #define SHM_HORIZON_NONE (~UINT64_C(0) << 20) /* nothing is held in the block */
-#define SHM_POLICY_VERSION 42 /* the lowest bit of a policy word's version */
+#define SHM_POLICY_VERSION 42                 /* the lowest bit of a policy word's version */
 #define SHM_NODE_MASK ((UINT64_C(1) << SHM_NODE_BITS) - 1)
 #define SHM_DATE_MASK (~UINT64_C(0) >> 2)
 

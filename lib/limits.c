@@ -7,8 +7,8 @@ enum { LIST_FREE = 0, LIST_CLAIMED = 1, LIST_LIVE = 2 };
 /* The policy words on the way from a scope to its list, as they were read. */
 struct trail {
     const struct tl_map *map;
-    uint64_t change; /* as it was before the first */
     bool pending;    /* some of the words are: then `change` counts too */
+    uint64_t change; /* as it was when the first of them was met */
     unsigned count;
     const tl_word *word[4]; /* at most: the scope, its tier that is gone, its level, the level's tier */
     uint64_t seen[4];
@@ -19,7 +19,10 @@ static uint64_t follow(struct trail *trail, const tl_word *word)
     uint64_t seen = tl_load(word);
     trail->word[trail->count] = word;
     trail->seen[trail->count++] = seen;
-    trail->pending |= (seen & TL_POLICY_PENDING) != 0;
+    if (TL_UNLIKELY((seen & TL_POLICY_PENDING) && !trail->pending)) {
+        trail->pending = true;
+        trail->change = tl_pending_change(trail->map);
+    }
     return tl_pending_said(trail->map, word, seen, trail->change);
 }
 
@@ -96,7 +99,10 @@ static int read_once(const struct tl_map *map, struct trail *trail, const tl_wor
 static int read_whole(const struct tl_map *map, const tl_word *policy, struct trail *trail, struct tl_limits *out)
 {
     for (;;) {
-        *trail = (struct trail){.map = map, .change = tl_pending_change(map)};
+        trail->map = map;
+        trail->pending = false;
+        trail->change = 0;
+        trail->count = 0;
         int rc = read_once(map, trail, policy, out);
         if (TL_LIKELY(unchanged(trail)))
             return rc;

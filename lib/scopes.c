@@ -132,7 +132,7 @@ static int make_scope(struct tl_hand *hand, const char *key, size_t len, uint32_
 int tl_scopes_make_early(struct tl_hand *hand, const char *key, uint64_t *handle)
 {
     char name[TLSHM_NAME_MAX + 1];
-    uint32_t level;
+    uint32_t level = 0;
     size_t len = strlen(key), name_len = level_length(key, len);
     memcpy(name, key, name_len);
     name[name_len] = 0;

@@ -187,22 +187,27 @@ static void act_left(unsigned fibre)
     }
 }
 
-/* One clears what the dead has left, and is late: another has cleared it and turns the words anew. */
-static void act_cleared(unsigned fibre)
+/* The dead has made both words pending. */
+static void start_left(void)
 {
-    unsigned seat = fibre;
-    if (fibre == 1) {
-        call_inherit(&seat);
-        tl_change_clear(&world.thread[1].hand);
-    } else {
-        apply(fibre, 1);
+    start_sides();
+    for (unsigned i = 0; i < 2; i++) {
+        tl_word *word = &world.map.cells[world.cell[i]].policy;
+        uint64_t seen = tl_load_relaxed(word);
+        tl_store_relaxed(tl_pending_next(&world.map, word), tl_policy_change(seen, TL_POLICY_DEFAULT, 0));
+        tl_store_relaxed(word, (seen + (UINT64_C(1) << TL_POLICY_VERSION)) | TL_POLICY_PENDING);
     }
+    /* the epoch is one that its seat had before */
+    tl_store_relaxed(&world.map.header->change, UINT64_C(1) << 40 | 2 << 2 | TL_CHANGE_OPEN);
 }
 
-static void finish_cleared(void)
+/* One clears that, and is late: another has cleared it and turns the words anew. */
+static void act_cleared(unsigned fibre)
 {
-    made[0] |= made[2];
-    finish_sides();
+    if (fibre == 0)
+        tl_change_clear(&world.thread[0].hand);
+    else
+        apply(fibre, 1);
 }
 
 /* Lists of the dead are swept in the middle of it. */
@@ -226,7 +231,7 @@ const struct scene scenes_of_changes[] = {
     {"apply-two", "two turn the same limits", start_sides, act_two, finish_two},
     {"apply-alone", "one changes a scope alone meanwhile", start_sides, act_alone, finish_alone},
     {"apply-left", "an heir turns limits that the dead has begun with", start_sides, act_left, finish_sides},
-    {"apply-cleared", "two clear what the dead has left", start_sides, act_cleared, finish_cleared},
+    {"apply-cleared", "two clear what the dead has left", start_left, act_cleared, finish_sides, .two = true},
     {"apply-swept", "an heir sweeps lists that are pending", start_sides, act_swept, finish_sides},
 };
 const unsigned count_of_changes = COUNT(scenes_of_changes);
