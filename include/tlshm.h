@@ -58,7 +58,8 @@ enum tlshm_unit {
     TLSHM_INPUT_TOKENS = 4,
     TLSHM_OUTPUT_TOKENS = 5,
     TLSHM_TOOL_CALLS = 6,
-    TLSHM_UNITS = 7
+    TLSHM_UNITS = 7,
+    TLSHM_TIME = 15 /* ns; of limits on single requests only: no amount has it, and it is no index */
 };
 
 /* An amount of every unit. Zero-initialise, then set what you know. */
@@ -85,9 +86,9 @@ enum tlshm_reason {
     TLSHM_NEVER_FITS = 2,        /* the amount asked for is above the limit itself: no retry helps */
     TLSHM_PAUSED = 3,            /* the segment or a scope is paused */
     TLSHM_SHUTOFF = 4,           /* emergency shutoff: until a person resumes */
-    TLSHM_REQUEST_TOO_LARGE = 5, /* above a per-request limit. Reserved: this version never returns it */
-    TLSHM_UNKNOWN_MODEL = 6,     /* no price for the model and cost is limited. Reserved likewise */
-    TLSHM_FULL = 7,              /* no room for one more scope or reservation */
+    TLSHM_REQUEST_TOO_LARGE = 5, /* above what a scope allows a single request: no retry helps */
+    TLSHM_UNKNOWN_MODEL = 6, /* no price for the model and cost is limited. Reserved: this version never returns it */
+    TLSHM_FULL = 7,          /* no room for one more scope or reservation */
     TLSHM_REASONS = 8
 };
 
@@ -95,7 +96,8 @@ enum tlshm_window_kind {
     TLSHM_WINDOW_NONE = 0,     /* concurrency only: the number of live holds */
     TLSHM_WINDOW_ROLLING = 1,  /* the last `slices` buckets, the current one included */
     TLSHM_WINDOW_CALENDAR = 2, /* hour, day, week or month of the wall clock in a time zone */
-    TLSHM_WINDOW_LIFETIME = 3  /* since the scope was first used */
+    TLSHM_WINDOW_LIFETIME = 3, /* since the scope was first used */
+    TLSHM_WINDOW_REQUEST = 4   /* a single request: its whole estimate, or TLSHM_TIME, how long its hold may live */
 };
 enum tlshm_period { TLSHM_HOUR = 0, TLSHM_DAY = 1, TLSHM_WEEK = 2, TLSHM_MONTH = 3 };
 
@@ -112,7 +114,10 @@ typedef struct tlshm_window {
 /* Rolling, at most 63 slices: count one bucket more, so that no interval of the length exceeds the cap. */
 #define TLSHM_LIMIT_STRICT 1u
 
-/* A cap on one unit of one scope over one window. */
+/*
+ * A cap on one unit of one scope over one window. Concurrency has no window, and TLSHM_TIME is for single requests alone.
+ * A limit on single requests counts nothing: it is compared with what one reservation asks for, extensions included.
+ */
 typedef struct tlshm_limit {
     enum tlshm_unit unit;
     uint32_t flags;
@@ -153,8 +158,8 @@ typedef struct tlshm_refusal {
     enum tlshm_reason reason;
     unsigned scope; /* index into the request's scopes; UINT32_MAX when no single scope is meant */
     char key[TLSHM_KEY_MAX + 1];
-    tlshm_limit limit;  /* the limit that refused (LIMIT, NEVER_FITS) */
-    uint64_t requested; /* in the limit's unit */
+    tlshm_limit limit;  /* the limit that refused (LIMIT, NEVER_FITS, REQUEST_TOO_LARGE) */
+    uint64_t requested; /* in the limit's unit; for REQUEST_TOO_LARGE the whole request, too large by requested - cap */
     uint64_t used;      /* inside the window */
     uint64_t held;
     int64_t remaining;       /* cap - used - held; below zero after an overrun or a lowered cap */
@@ -230,6 +235,7 @@ int tlshm_resolve(tlshm_t *t, const char *key, size_t len, tlshm_handle *out);
  * `id` is set on TLSHM_OK and TLSHM_REPLAY, `why` (may be NULL: then a refusal costs no more than the decision) on
  * TLSHM_REFUSED only. Before a refusal for LIMIT, overdue holds that stand in the way are expired. A request that takes
  * nothing of a unit is not refused by limits of that unit, however far they are exceeded.
+ * A limit on the time of single requests shortens the hold's life to it and does not refuse, unless it is 0.
  * Returns TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY, or -EINVAL -EKEY -ELEVEL -ERANGE -EEMPTY -EMISMATCH -ESTALE
  * -EREADONLY -ENOSEAT -ENOMEM -EREENTRANT -ECORRUPT -ECONTENDED. ENOSEAT and ENOMEM: the thread needed a seat.
  */
@@ -258,15 +264,16 @@ int tlshm_refund(tlshm_t *t, tlshm_id id, tlshm_result *result);
 /*
  * Adds amounts (NULL for none; checked against every limit, all or nothing) and time (`ttl_ns` from now, never
  * shortening; 0 for none) to a live hold. On TLSHM_REFUSED the reservation stands exactly as it was. Adding time alone
- * is never refused. An expired hold is not resurrected: TLSHM_ENDED. requests and concurrency cannot be extended.
- * NEVER_FITS means that the added amount alone is above the cap.
+ * is refused only as REQUEST_TOO_LARGE. An expired hold is not resurrected: TLSHM_ENDED. requests and concurrency cannot be extended.
+ * NEVER_FITS means that the added amount alone is above the cap, REQUEST_TOO_LARGE that the estimate with what is added is
+ * above a limit on single requests, or that the hold would live longer since it was reserved than such a limit allows.
  * Returns TLSHM_OK, TLSHM_REFUSED, TLSHM_ENDED, or -EEMPTY (neither amounts nor time) and the errors of settle.
  */
 int tlshm_extend(tlshm_t *t, tlshm_id id, const tlshm_amounts *more, uint64_t ttl_ns, tlshm_refusal *why);
 
 /*
  * What could still be reserved of `unit` on one scope now: the smallest cap - used - held over its limits of that
- * unit; below zero after an overrun or a lowered cap; INT64_MAX when nothing limits it. Overdue holds don't count. A
+ * unit, of those on single requests the cap; below zero after an overrun or a lowered cap; INT64_MAX when nothing limits it. Overdue holds don't count. A
  * scope never seen answers with its level's default tier, and is not created. Works read-only.
  */
 int tlshm_remaining(tlshm_t *t, const char *key, size_t len, enum tlshm_unit unit, int64_t *out);
@@ -336,7 +343,7 @@ int tlshm_scope_key(tlshm_t *t, tlshm_handle scope, char *buf, size_t size);
  */
 int tlshm_refusal_text(const tlshm_refusal *why, char *buf, size_t size);
 
-/* "tokens", "cost", ...; "HELD", ...; "LIMIT", ...: static strings, "?" for a number out of range. */
+/* "tokens", "cost", ..., "time"; "HELD", ...; "LIMIT", ...: static strings, "?" for a number out of range. */
 const char *tlshm_unit_name(int unit);
 const char *tlshm_status_name(int status);
 const char *tlshm_reason_name(int reason);

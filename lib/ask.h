@@ -23,8 +23,9 @@ struct tl_ask {
 struct tl_no {
     bool detailed; /* set by the caller: the details will be asked for, see explain.h */
     enum tlshm_reason reason;
-    unsigned cell;  /* index into txn.cell and thread->limits; UINT_MAX when no scope is meant */
-    unsigned limit; /* index into its limits; UINT_MAX when no limit is meant */
+    unsigned cell;      /* index into txn.cell and thread->limits; UINT_MAX when no scope is meant */
+    unsigned limit;     /* index into its limits; UINT_MAX when no limit is meant */
+    uint64_t requested; /* REQUEST_TOO_LARGE: what the request comes to, in the limit's unit */
 };
 
 #endif

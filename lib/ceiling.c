@@ -13,15 +13,28 @@ static uint64_t ceiling_of(const struct tl_map *map, uint32_t cell, const struct
     return cap - tl_min(cap, inside - total);
 }
 
+static void note_request(struct tl_ceiling *c, uint64_t shape, uint64_t cap)
+{
+    uint64_t *least = tl_shape_is_time(shape) ? &c->time : &c->request[tl_shape_unit(shape)];
+    *least = tl_min(*least, cap);
+    c->requests = true;
+}
+
 static void compute(struct tl_ceiling *c, const struct tl_map *map, uint32_t cell, const struct tl_view *view,
                     const struct tl_limits *limits, uint64_t now)
 {
     for (unsigned unit = 0; unit < TLSHM_UNITS; unit++)
-        c->most[unit] = c->cap[unit] = TL_FOREVER;
+        c->most[unit] = c->cap[unit] = c->request[unit] = TL_FOREVER;
+    c->time = TL_FOREVER;
+    c->requests = false;
     for (unsigned i = 0; i < limits->count; i++) {
         unsigned unit = tl_shape_unit(limits->shape[i]);
         if (limits->cap[i] == TLSHM_UNLIMITED)
             continue;
+        if (TL_UNLIKELY(tl_shape_is_request(limits->shape[i]))) {
+            note_request(c, limits->shape[i], limits->cap[i]);
+            continue;
+        }
         c->most[unit] = tl_min(c->most[unit], ceiling_of(map, cell, view, i, limits->cap[i], now));
         c->cap[unit] = tl_min(c->cap[unit], limits->cap[i]);
     }
@@ -49,5 +62,5 @@ TL_COLD void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, u
         c->word[i + 1] = memo->word[i];
         c->seen[i + 1] = memo->seen[i];
     }
-    c->words = memo->words + 1;
+    c->words = (uint16_t)(memo->words + 1);
 }

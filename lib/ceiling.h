@@ -16,12 +16,15 @@
 
 struct tl_ceiling {
     uint32_t of;    /* cell + 1; 0: nobody's */
-    unsigned words; /* 0: nothing is known yet */
+    uint16_t words; /* 0: nothing is known yet */
+    bool requests;  /* some limits are on single requests: those below */
     uint64_t stamp;
     const tl_word *word[4]; /* the policy words that its limits come from ... */
     uint64_t seen[4];       /* ... as they were */
     uint64_t most[TLSHM_UNITS];
-    uint64_t cap[TLSHM_UNITS]; /* the least of a unit: what is above it never fits */
+    uint64_t cap[TLSHM_UNITS];     /* the least of a unit: what is above it never fits */
+    uint64_t request[TLSHM_UNITS]; /* what a single request may ask for of a unit */
+    uint64_t time;                 /* and how long it may hold it */
 };
 
 /* Is it that of the cell, whose windows have this stamp and edge? */
@@ -51,6 +54,19 @@ TL_INLINE bool tl_ceiling_fits(const struct tl_ceiling *c, const tl_word *balanc
     fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[1]) + tl_peek(&balance[5]), need, TLSHM_COST);
     fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[6]), need, TLSHM_REQUESTS);
     return fits & tl_ceiling_fits_unit(c, tl_peek(&balance[2]), need, TLSHM_CONCURRENCY);
+}
+
+/*
+ * Is `need` within the limits on single requests? Shortens `ttl` to what they allow. `need` has units of a balance's first
+ * line only; what is above, or allowed no time at all, is told the general way.
+ */
+TL_INLINE bool tl_ceiling_allows(const struct tl_ceiling *c, const uint64_t *need, uint64_t *ttl)
+{
+    if (TL_LIKELY(!c->requests))
+        return true;
+    *ttl = tl_min(*ttl, c->time);
+    return need[TLSHM_TOKENS] <= c->request[TLSHM_TOKENS] && need[TLSHM_COST] <= c->request[TLSHM_COST] &&
+           need[TLSHM_REQUESTS] <= c->request[TLSHM_REQUESTS] && c->time > 0;
 }
 
 /* Is it more than a limit itself? */

@@ -7,7 +7,7 @@
 
 #include "window.h"
 
-enum { TEXT_MAX = 4096 }; /* holds the lines of any list: at most eight limits and five caps */
+enum { TEXT_MAX = 4096 }; /* holds the lines of any list: at most eight limits */
 
 struct diff {
     const tlshm_config *now, *want;
@@ -103,7 +103,7 @@ static const tlshm_config_limits *shown(struct diff *d, const char *name, unsign
         refuse(d, "with the segment's slices, two of the limits are the same", name, line);
         sound = false;
     }
-    *out = (tlshm_config_limits){list, limits->count, limits->request};
+    *out = (tlshm_config_limits){list, limits->count};
     return sound ? out : NULL;
 }
 

@@ -242,26 +242,11 @@ static void tell_idle(struct idle *idle, unsigned line, const char *what)
     idle->count++;
 }
 
-static void idle_requests(struct idle *idle, const tlshm_config_limits *limits, unsigned line, const char *name)
-{
-    char text[384];
-    if (tl_confrule_none(&limits->request))
-        return;
-    snprintf(text, sizeof text, "%s: caps on single requests", name);
-    tell_idle(idle, line, text);
-}
-
 int tlshm_config_idle(const tlshm_config *config, tlshm_config_fault fault, void *context)
 {
     struct idle idle = {fault, context, 0};
-    const tlshm_config_tier *tier;
-    const tlshm_config_scope *scope;
     if (!config)
         return -TLSHM_EINVAL;
-    for (size_t i = 0; (tier = tlshm_config_get_tier(config, i)) != NULL; i++)
-        idle_requests(&idle, &tier->limits, tier->line, tier->name);
-    for (size_t i = 0; (scope = tlshm_config_get_scope(config, i)) != NULL; i++)
-        idle_requests(&idle, &scope->limits, scope->line, scope->key);
     static const struct {
         unsigned section;
         const char *name;

@@ -18,8 +18,6 @@ tlshm_config *tl_confmodel_new(void)
     c->levels.size = sizeof(tlshm_config_level);
     c->scopes.size = sizeof(tlshm_config_scope);
     c->prices.size = sizeof(tlshm_config_price);
-    tl_confrule_clear(&c->settings.pause_at.request);
-    tl_confrule_clear(&c->settings.shutoff_at.request);
     return c;
 }
 
@@ -52,10 +50,7 @@ static void *add(struct tl_table *table)
 
 tlshm_config_tier *tl_confmodel_add_tier(tlshm_config *c)
 {
-    tlshm_config_tier *tier = add(&c->tiers);
-    if (tier)
-        tl_confrule_clear(&tier->limits.request);
-    return tier;
+    return add(&c->tiers);
 }
 
 tlshm_config_level *tl_confmodel_add_level(tlshm_config *c)
@@ -65,10 +60,7 @@ tlshm_config_level *tl_confmodel_add_level(tlshm_config *c)
 
 tlshm_config_scope *tl_confmodel_add_scope(tlshm_config *c)
 {
-    tlshm_config_scope *scope = add(&c->scopes);
-    if (scope)
-        tl_confrule_clear(&scope->limits.request);
-    return scope;
+    return add(&c->scopes);
 }
 
 tlshm_config_price *tl_confmodel_add_price(tlshm_config *c)

@@ -46,7 +46,6 @@ static void read_windows(struct tl_reading *r, const struct tl_field *field, con
 static void read_tier(struct tl_reading *r, const struct tl_node *key, const struct tl_node *value)
 {
     tlshm_config_limits limits = {0};
-    tl_confrule_clear(&limits.request);
     if (!check_name(r, key, "tier"))
         return;
     tl_confvalue_limits(r, value, true, &limits);
@@ -220,7 +219,6 @@ static void read_scope(struct tl_reading *r, const struct tl_node *key, const st
 {
     tlshm_config_scope scope = {.key = scope_key(r, key), .line = key->line};
     bool sound = true;
-    tl_confrule_clear(&scope.limits.request);
     if (value->kind == TL_NODE_LIST)
         sound = tl_confvalue_limits(r, value, true, &scope.limits);
     else

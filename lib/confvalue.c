@@ -187,7 +187,6 @@ struct list {
     unsigned count;
     tlshm_limit limit[TLSHM_LIMITS_MAX];
     uint64_t shape[TLSHM_LIMITS_MAX];
-    tlshm_config_request request;
 };
 
 /* The default window of a text that is a unit and an amount and nothing more, or NULL. */
@@ -259,14 +258,11 @@ static bool add_limit(struct tl_reading *r, const struct tl_node *node, struct l
 
 static bool add_item(struct tl_reading *r, const struct tl_node *node, bool requests, struct list *list)
 {
-    struct tl_words_fault fault;
-    if (!tl_confvalue_text(r, node, "a limit such as tokens 1M per 1h"))
+    if (!tl_confvalue_text(r, node, "a limit such as tokens 1M per 1h") || !add_limit(r, node, list))
         return false;
-    if (!tl_confrule_is_request(node->text))
-        return add_limit(r, node, list);
-    if (requests)
-        return tl_confrule_request(node->text, &list->request, &fault) == 0 || words_fault(r, node, 0, &fault);
-    tl_confvalue_fault(r, node, 0, "a cap on single requests belongs to a tier or a scope");
+    if (requests || list->limit[list->count - 1].window.kind != TLSHM_WINDOW_REQUEST)
+        return true;
+    tl_confvalue_fault(r, node, 0, "a limit on single requests belongs to a tier or a scope");
     return false;
 }
 
@@ -274,7 +270,6 @@ bool tl_confvalue_limits(struct tl_reading *r, const struct tl_node *node, bool 
 {
     struct list list = {.count = 0};
     bool sound = true;
-    tl_confrule_clear(&list.request);
     if (node->kind != TL_NODE_LIST) {
         tl_confvalue_expected(r, node, "a list of limits such as [tokens 1M per 1h]");
         return false;
@@ -284,7 +279,6 @@ bool tl_confvalue_limits(struct tl_reading *r, const struct tl_node *node, bool 
     if (!sound)
         return false;
     r->no_memory |= !tl_confmodel_limits(r->config, out, list.limit, list.count);
-    out->request = list.request;
     return !r->no_memory;
 }
 

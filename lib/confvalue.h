@@ -44,7 +44,7 @@ bool tl_confvalue_duration(struct tl_reading *r, const struct tl_node *node, uin
 bool tl_confvalue_rate(struct tl_reading *r, const struct tl_node *node, uint64_t *pusd);
 bool tl_confvalue_share(struct tl_reading *r, const struct tl_node *node, uint32_t *ppm);
 
-/* A list of limits, and of caps on single requests if they are allowed there. */
+/* A list of limits; of those on single requests too if they are allowed there. */
 bool tl_confvalue_limits(struct tl_reading *r, const struct tl_node *node, bool requests, tlshm_config_limits *out);
 
 /* "per 1h", as it stands in limits of this unit. */

@@ -118,7 +118,7 @@ static void put_item(struct writer *w, unsigned indent, const char *text)
 static void put_limits(struct writer *w, unsigned indent, const tlshm_config_limits *limits)
 {
     char text[TEXT_MAX];
-    if (limits->count == 0 && tl_confrule_none(&limits->request)) {
+    if (limits->count == 0) {
         put(w, " []\n");
         return;
     }
@@ -127,12 +127,6 @@ static void put_limits(struct writer *w, unsigned indent, const tlshm_config_lim
         tlshm_limit_format(&limits->limit[i], text, sizeof text);
         put_item(w, indent, text);
     }
-    struct tl_text t = {text, sizeof text, 0};
-    for (unsigned i = 0; tl_confrule_put_request(&t, &limits->request, i); i++, t.length = 0)
-        if (t.length) {
-            tl_text_end(&t);
-            put_item(w, indent, text);
-        }
 }
 
 /* --------------------------------------------------------------------------------------------------------- sections */

@@ -194,7 +194,7 @@ static bool in_the_way(const struct tl_thread *thread, unsigned j, unsigned i, c
     const struct tl_limits *limits = &thread->memo[j].limits;
     unsigned unit = tl_shape_unit(limits->shape[i]);
     *o = (struct obstacle){thread, holds, j, i, unit, need[unit], limits->cap[i]};
-    return o->need && !fits_at(o, thread->txn.now);
+    return o->need && !tl_shape_is_request(limits->shape[i]) && !fits_at(o, thread->txn.now);
 }
 
 /* What would have to be given back for limit o to admit it now. A sum that no holds reach is never enough. */
@@ -264,6 +264,11 @@ static void describe_limit(const struct tl_thread *thread, const uint64_t *need,
     const struct tl_limits *limits = &thread->memo[no->cell].limits;
     const struct tl_view *view = &thread->txn.view[no->cell];
     tl_zones_limit(thread->hand.map, limits->shape[no->limit], limits->cap[no->limit], &why->limit);
+    if (no->reason == TLSHM_REQUEST_TOO_LARGE) {
+        why->requested = no->requested;
+        why->remaining = (int64_t)tl_min(why->limit.cap, INT64_MAX);
+        return;
+    }
     why->requested = need[why->limit.unit];
     why->used = tl_history_used(thread->hand.map, thread->txn.cell[no->cell], view, no->limit, thread->txn.now);
     uint64_t held[TLSHM_UNITS];

@@ -57,46 +57,93 @@ static bool is_stopped(const struct tl_thread *thread, unsigned scopes, struct t
     return false;
 }
 
-/* Does limit i of scope j admit `need` more of its unit? Units that are not asked for are not looked at. */
-TL_INLINE bool limit_admits(const struct tl_thread *thread, unsigned j, unsigned i, const uint64_t *need)
+/* What is to be admitted. */
+struct want {
+    const uint64_t *need;  /* more of each unit */
+    const uint64_t *whole; /* what the request comes to with it */
+    uint64_t ttl_ns;
+    const struct tl_body *held; /* what it is added to; NULL: a new one, which is content with a shorter life */
+};
+
+/* How long it would live in all; 0: no longer than it does already. */
+static uint64_t life_of(const struct want *want, uint64_t now)
+{
+    uint64_t deadline = now + want->ttl_ns;
+    if (!want->held)
+        return want->ttl_ns;
+    if (want->ttl_ns == 0 || deadline <= want->held->deadline)
+        return 0;
+    return deadline - tl_min(deadline, want->held->created);
+}
+
+/* What a limit on single requests is compared with; 0: nothing of it is asked for. */
+static uint64_t part_of(const struct want *want, uint64_t shape, uint64_t now)
+{
+    unsigned unit = tl_shape_unit(shape);
+    if (tl_shape_is_time(shape))
+        return life_of(want, now);
+    return want->need[unit] ? want->whole[unit] : 0;
+}
+
+TL_COLD static bool request_admits(const struct want *want, uint64_t shape, uint64_t cap, uint64_t now)
+{
+    uint64_t part = part_of(want, shape, now);
+    if (tl_shape_is_time(shape) && !want->held)
+        return cap > 0;
+    return part <= cap;
+}
+
+/* Does limit i of scope j admit what is wanted of its unit? Units that are not asked for are not looked at. */
+TL_INLINE bool limit_admits(const struct tl_thread *thread, unsigned j, unsigned i, const struct want *want)
 {
     const struct tl_view *view = &thread->txn.view[j];
     const struct tl_limits *limits = &thread->memo[j].limits;
+    const uint64_t *need = want->need;
     unsigned unit = tl_shape_unit(limits->shape[i]);
+    if (TL_UNLIKELY(tl_shape_is_request(limits->shape[i])))
+        return request_admits(want, limits->shape[i], limits->cap[i], thread->txn.now);
     if (need[unit] == 0 || limits->cap[i] == TLSHM_UNLIMITED)
         return true;
     uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[j], view, i, thread->txn.now);
     return used + tl_view_held(view, unit) + need[unit] <= limits->cap[i];
 }
 
-/* Never-fits goes before limit; within each, the caller's order of scopes decides which is named. */
-TL_COLD static void name_refusal(const struct tl_thread *thread, unsigned scopes, const uint64_t *need,
+static enum tlshm_reason reason_of(const struct want *want, uint64_t shape, uint64_t cap)
+{
+    if (tl_shape_is_request(shape))
+        return TLSHM_REQUEST_TOO_LARGE;
+    return want->need[tl_shape_unit(shape)] > cap ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
+}
+
+/*
+ * Too large goes before never-fits, and that before limit (the reasons' numbers grow so); within each, the caller's order
+ * of scopes decides which is named.
+ */
+TL_COLD static void name_refusal(const struct tl_thread *thread, unsigned scopes, const struct want *want,
                                  struct tl_no *no)
 {
-    unsigned best = UINT32_MAX, reason = TLSHM_REASONS;
+    unsigned best = UINT32_MAX, reason = TLSHM_ADMITTED;
     for (unsigned j = 0; j < scopes; j++)
         for (unsigned i = 0; i < thread->memo[j].limits.count; i++) {
-            if (limit_admits(thread, j, i, need))
+            if (limit_admits(thread, j, i, want))
                 continue;
             const struct tl_limits *limits = &thread->memo[j].limits;
-            bool never = need[tl_shape_unit(limits->shape[i])] > limits->cap[i];
-            unsigned why = never ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
-            bool better = reason == TLSHM_REASONS || (why == TLSHM_NEVER_FITS && reason == TLSHM_LIMIT) ||
-                          (why == reason && thread->txn.asked[j] < best);
-            if (!better)
+            enum tlshm_reason why = reason_of(want, limits->shape[i], limits->cap[i]);
+            if (why < reason || (why == reason && thread->txn.asked[j] >= best))
                 continue;
             reason = why;
             best = thread->txn.asked[j];
+            no->requested = part_of(want, limits->shape[i], thread->txn.now);
             says_no(no, why, j, i);
         }
 }
 
-TL_INLINE bool is_refused(const struct tl_thread *thread, unsigned scopes, const uint64_t *need, struct tl_no *no)
+TL_INLINE bool is_refused(const struct tl_thread *thread, unsigned scopes, const struct want *want, struct tl_no *no)
 {
     for (unsigned j = 0; j < scopes; j++)
         for (unsigned i = 0; i < thread->memo[j].limits.count; i++)
-            if (TL_UNLIKELY(!limit_admits(thread, j, i, need))) {
-                name_refusal(thread, scopes, need, no);
+            if (TL_UNLIKELY(!limit_admits(thread, j, i, want))) {
+                name_refusal(thread, scopes, want, no);
                 return true;
             }
     return false;
@@ -124,7 +171,7 @@ static void note_ceilings(struct tl_thread *thread, unsigned scopes)
  * Snapshots, limits, verdict. Returns 0: it fits; TLSHM_REFUSED; or an error. A refusal is certain: its state was whole,
  * and no overdue hold stood in its way.
  */
-static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const uint64_t *need,
+static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const struct want *want,
                  struct tl_no *no)
 {
     struct tl_txn *txn = &thread->txn;
@@ -139,7 +186,7 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
             continue;
         if (TL_UNLIKELY(is_stopped(thread, scopes, no)))
             return TLSHM_REFUSED;
-        if (!is_refused(thread, scopes, need, no)) {
+        if (!is_refused(thread, scopes, want, no)) {
             note_ceilings(thread, scopes);
             return 0;
         }
@@ -154,7 +201,7 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
                 return rc;
             continue;
         }
-        if (no->reason == TLSHM_NEVER_FITS || cleared++ > 4 || !tl_expiry_in_the_way(thread, scopes))
+        if (no->reason != TLSHM_LIMIT || cleared++ > 4 || !tl_expiry_in_the_way(thread, scopes))
             return TLSHM_REFUSED;
         rc = tl_views_order(thread->hand.map, txn, scope, scopes); /* expiring used the same txn */
         if (rc < 0)
@@ -164,6 +211,18 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
 }
 
 /* --------------------------------------------------------------------------------------------------------- reserve */
+
+/* A hold lives no longer than its scopes allow a single request. */
+TL_INLINE uint64_t ttl_allowed(const struct tl_thread *thread, unsigned scopes, uint64_t ttl_ns)
+{
+    for (unsigned j = 0; j < scopes; j++) {
+        const struct tl_limits *limits = &thread->memo[j].limits;
+        for (unsigned i = 0; i < limits->count; i++)
+            if (TL_UNLIKELY(tl_shape_is_time(limits->shape[i])))
+                ttl_ns = tl_min(ttl_ns, limits->cap[i]);
+    }
+    return ttl_ns;
+}
 
 /* Sets the operation's due times. */
 static void set_due(struct tl_txn *txn, unsigned scopes, uint64_t deadline)
@@ -256,9 +315,10 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
                        bool *stepped)
 {
     struct tl_txn *txn = &thread->txn;
+    const struct want want = {ask->need, ask->need, ask->ttl_ns, NULL};
     int rc = tl_views_order(thread->hand.map, txn, ask->scope, ask->scopes);
     if (rc == 0)
-        rc = admit(thread, ask->scope, ask->scopes, ask->need, no);
+        rc = admit(thread, ask->scope, ask->scopes, &want, no);
     if (rc < 0)
         return rc;
     if (rc == TLSHM_REFUSED)
@@ -268,7 +328,8 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
         says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
         return rc < 0 ? rc : SAID_NO;
     }
-    uint64_t deadline = txn->now + ask->ttl_ns, generation = tl_records_generation(txn->was.body.generation);
+    uint64_t deadline = txn->now + ttl_allowed(thread, ask->scopes, ask->ttl_ns),
+             generation = tl_records_generation(txn->was.body.generation);
     uint32_t entered = UINT32_MAX;
     set_delta(txn, ask->need);
     set_due(txn, ask->scopes, deadline);
@@ -368,26 +429,49 @@ static int book_extend(struct tl_thread *thread, const uint64_t *more, uint64_t 
     return 0;
 }
 
+/* More time alone: pause, shutoff and what is counted do not matter. */
+static int admit_time(struct tl_thread *thread, const struct want *want, struct tl_no *no, bool *refused)
+{
+    struct tl_txn *txn = &thread->txn;
+    const struct tl_map *map = thread->hand.map;
+    int rc = tl_views_take(&thread->hand, txn, want->held->scope);
+    for (unsigned j = 0; rc == 0 && j < txn->cells; j++)
+        rc = tl_limits_recall(map, &map->cells[txn->cell[j]].policy, &thread->memo[j]);
+    *refused = rc == 0 && is_refused(thread, txn->cells, want, no);
+    return rc;
+}
+
+/* Snapshots and verdict for more of a hold. 0; 1: look again; or an error. */
+static int admit_more(struct tl_thread *thread, const uint64_t *more, uint64_t ttl_ns, struct tl_no *no, bool *refused)
+{
+    struct tl_record held = thread->txn.was; /* admitting may expire others, in the same txn */
+    uint64_t whole[TLSHM_UNITS];
+    const struct want want = {more, whole, ttl_ns, &held.body};
+    bool amounts = false;
+    for (unsigned u = 0; u < TLSHM_UNITS; u++) {
+        amounts |= more[u] != 0;
+        whole[u] = held.body.estimate[u] + more[u];
+    }
+    if (!amounts)
+        return admit_time(thread, &want, no, refused);
+    int rc = admit(thread, held.body.scope, thread->txn.cells, &want, no);
+    thread->txn.was = held;
+    *refused = rc == TLSHM_REFUSED;
+    return *refused ? 0 : rc;
+}
+
 /* One try, or TLSHM_ENDED. */
 static int try_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *more, uint64_t ttl_ns, struct tl_no *no,
                       bool *stepped)
 {
     struct tl_txn *txn = &thread->txn;
-    bool amounts = false;
-    for (unsigned u = 0; u < TLSHM_UNITS; u++)
-        amounts |= more[u] != 0;
+    bool refused = false;
     int rc = tl_ending_find(thread, id);
     if (rc < 0)
         return rc;
     if (shm_status(txn->was.head) != SHM_HELD)
         return TLSHM_ENDED;
-    if (amounts) {
-        struct tl_record held = txn->was; /* admitting may expire others, in the same txn */
-        rc = admit(thread, held.body.scope, txn->cells, more, no);
-        txn->was = held;
-    } else {
-        rc = tl_views_take(&thread->hand, txn, txn->was.body.scope);
-    }
+    rc = admit_more(thread, more, ttl_ns, no, &refused);
     if (rc == -TLSHM_ESTALE)
         return LOST; /* it ended meanwhile, or the next look finds it corrupt */
     if (rc < 0)
@@ -395,7 +479,7 @@ static int try_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *mor
     if (txn->was.body.deadline <= txn->now)
         return expire_overdue(thread, id);
     /* A refusal is certain only if the hold was still there: its own end may have made room for others. */
-    if (amounts && rc == TLSHM_REFUSED)
+    if (refused)
         return tl_load(&thread->hand.map->records[txn->was.index].head) == txn->was.head ? SAID_NO : LOST;
     if (rc > 0)
         return LOST;

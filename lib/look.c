@@ -116,7 +116,8 @@ int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, str
 
 static int64_t remaining_of(const struct tl_look *look, unsigned i)
 {
-    uint64_t cap = look->limits.cap[i], taken = look->used[i] + look->held[tl_shape_unit(look->limits.shape[i])];
+    uint64_t shape = look->limits.shape[i], cap = look->limits.cap[i];
+    uint64_t taken = tl_shape_is_request(shape) ? 0 : look->used[i] + look->held[tl_shape_unit(shape)];
     if (cap == TLSHM_UNLIMITED)
         return INT64_MAX;
     if (cap >= taken)
@@ -128,7 +129,9 @@ int64_t tl_look_remaining(const struct tl_look *look, enum tlshm_unit unit)
 {
     int64_t least = INT64_MAX;
     for (unsigned i = 0; i < look->limits.count; i++) {
-        int64_t left = tl_shape_unit(look->limits.shape[i]) == unit ? remaining_of(look, i) : INT64_MAX;
+        uint64_t shape = look->limits.shape[i];
+        bool counts = tl_shape_unit(shape) == unit && !tl_shape_is_time(shape);
+        int64_t left = counts ? remaining_of(look, i) : INT64_MAX;
         least = left < least ? left : least;
     }
     return least;
@@ -138,7 +141,7 @@ static void show_limit(struct tlshm *t, const struct tl_look *look, unsigned i, 
 {
     tl_zones_limit(&t->map, look->limits.shape[i], look->limits.cap[i], &out->limit);
     out->used = look->used[i];
-    out->held = look->held[out->limit.unit];
+    out->held = tl_shape_is_request(look->limits.shape[i]) ? 0 : look->held[out->limit.unit];
     out->remaining = remaining_of(look, i);
     uint64_t fall = look->handle ? look->falls[i] : TL_FOREVER;
     out->frees_in_ns = fall == TL_FOREVER ? TLSHM_NEVER : fall - tl_min(fall, look->now);

@@ -107,8 +107,9 @@ static int read_rolling(struct tl_words *r, tlshm_window *w)
     w->kind = TLSHM_WINDOW_ROLLING;
     if (slash)
         length.length = (size_t)(slash - r->word);
-    int rc = tl_words_duration(&length, &w->length_ns,
-                               "expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not ");
+    int rc = tl_words_duration(
+        &length, &w->length_ns,
+        "expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not ");
     if (rc)
         return rc;
     if (w->length_ns == 0)
@@ -229,6 +230,11 @@ static int read_window(struct tl_words *r, tlshm_window *w)
     if (!tl_words_is(r, "per"))
         return tl_words_expected(r, "expected 'per' or 'lifetime', not ");
     tl_words_next(r);
+    if (tl_words_is(r, "request")) {
+        w->kind = TLSHM_WINDOW_REQUEST;
+        tl_words_next(r);
+        return 0;
+    }
     if (!find_period(r, &w->period))
         return read_rolling(r, w);
     tl_words_next(r);
@@ -239,15 +245,18 @@ static int read_window(struct tl_words *r, tlshm_window *w)
 
 static int read_unit(struct tl_words *r, enum tlshm_unit *unit)
 {
-    for (unsigned i = 0; i < TLSHM_UNITS; i++) {
-        if (!tl_words_is(r, tlshm_unit_name((int)i)))
+    static const enum tlshm_unit units[] = {TLSHM_TOKENS,      TLSHM_COST,         TLSHM_REQUESTS,
+                                            TLSHM_CONCURRENCY, TLSHM_INPUT_TOKENS, TLSHM_OUTPUT_TOKENS,
+                                            TLSHM_TOOL_CALLS,  TLSHM_TIME};
+    for (unsigned i = 0; i < TL_COUNT_OF(units); i++) {
+        if (!tl_words_is(r, tlshm_unit_name((int)units[i])))
             continue;
-        *unit = (enum tlshm_unit)i;
+        *unit = units[i];
         tl_words_next(r);
         return 0;
     }
     return tl_words_expected(
-        r, "expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not ");
+        r, "expected tokens, cost, requests, concurrency, input_tokens, output_tokens, tool_calls or time, not ");
 }
 
 static int read_strict(struct tl_words *r, tlshm_limit *limit)
@@ -261,14 +270,39 @@ static int read_strict(struct tl_words *r, tlshm_limit *limit)
     return 0;
 }
 
+/* There is no other limit on time. */
+static int read_request(struct tl_words *r, tlshm_window *w)
+{
+    if (!tl_words_is(r, "per"))
+        return tl_words_expected(r, "expected 'per request', not ");
+    tl_words_next(r);
+    if (!tl_words_is(r, "request"))
+        return tl_words_expected(r, "expected 'request', not ");
+    w->kind = TLSHM_WINDOW_REQUEST;
+    tl_words_next(r);
+    return 0;
+}
+
+static int read_cap(const struct tl_words *r, enum tlshm_unit unit, uint64_t *cap)
+{
+    if (unit != TLSHM_TIME)
+        return tl_words_amount(r, unit, cap);
+    if (!tl_words_is(r, "unlimited"))
+        return tl_words_duration(r, cap, "expected a length of time such as 90s, 5m or unlimited, not ");
+    *cap = TLSHM_UNLIMITED;
+    return 0;
+}
+
 static int read_limit(struct tl_words *r, tlshm_limit *limit)
 {
     int rc = read_unit(r, &limit->unit);
-    if (rc || (rc = tl_words_amount(r, limit->unit, &limit->cap)))
+    if (rc || (rc = read_cap(r, limit->unit, &limit->cap)))
         return rc;
     tl_words_next(r);
     if (limit->unit == TLSHM_CONCURRENCY)
         return r->length ? tl_words_fail(r, -TLSHM_EINVAL, "concurrency has no window: unexpected ", "") : 0;
+    if (limit->unit == TLSHM_TIME)
+        return (rc = read_request(r, &limit->window)) ? rc : tl_words_end(r);
     if ((rc = read_window(r, &limit->window)) || (rc = read_strict(r, limit)))
         return rc;
     return tl_words_end(r);

@@ -4,52 +4,6 @@
  */
 #include "text.h"
 
-/* "1,000,000 tokens", "$50", "1 tool call". */
-static void put_figure(struct tl_text *w, uint64_t amount, enum tlshm_unit unit)
-{
-    static const char *const nouns[TLSHM_UNITS] = {
-        [TLSHM_TOKENS] = "token",
-        [TLSHM_COST] = "",
-        [TLSHM_REQUESTS] = "request",
-        [TLSHM_CONCURRENCY] = "call",
-        [TLSHM_INPUT_TOKENS] = "input token",
-        [TLSHM_OUTPUT_TOKENS] = "output token",
-        [TLSHM_TOOL_CALLS] = "tool call",
-    };
-    if (unit == TLSHM_COST) {
-        tl_text_put_money(w, amount, true);
-        return;
-    }
-    tl_text_put_grouped(w, amount);
-    tl_text_put(w, " ");
-    tl_text_put(w, (unsigned)unit < TLSHM_UNITS ? nouns[unit] : "?");
-    tl_text_put(w, amount == 1 ? "" : "s");
-}
-
-static void put_plain(struct tl_text *w, uint64_t amount, enum tlshm_unit unit)
-{
-    if (unit == TLSHM_COST)
-        tl_text_put_money(w, amount, true);
-    else
-        tl_text_put_grouped(w, amount);
-}
-
-static void put_cap(struct tl_text *w, const tlshm_limit *limit)
-{
-    put_figure(w, limit->cap, limit->unit);
-    if (limit->unit == TLSHM_CONCURRENCY)
-        tl_text_put(w, " at once");
-    else if (limit->window.kind == TLSHM_WINDOW_LIFETIME)
-        tl_text_put(w, " in its lifetime");
-    else
-        tl_text_put_window(w, &limit->window);
-}
-
-static void put_scope(struct tl_text *w, const tlshm_refusal *why)
-{
-    tl_text_put(w, *why->key ? why->key : "the segment");
-}
-
 /* One unit, rounded up: who comes back then is not too early. */
 static void put_wait(struct tl_text *w, uint64_t ns)
 {
@@ -66,6 +20,54 @@ static void put_wait(struct tl_text *w, uint64_t ns)
         i++;
     tl_text_put_number(w, ns / units[i].ns + (ns % units[i].ns != 0));
     tl_text_put(w, units[i].name);
+}
+
+static void put_plain(struct tl_text *w, uint64_t amount, enum tlshm_unit unit)
+{
+    if (unit == TLSHM_COST)
+        tl_text_put_money(w, amount, true);
+    else if (unit == TLSHM_TIME)
+        put_wait(w, amount);
+    else
+        tl_text_put_grouped(w, amount);
+}
+
+/* "1,000,000 tokens", "$50", "1 tool call". */
+static void put_figure(struct tl_text *w, uint64_t amount, enum tlshm_unit unit)
+{
+    static const char *const nouns[TLSHM_UNITS] = {
+        [TLSHM_TOKENS] = "token",
+        [TLSHM_COST] = "",
+        [TLSHM_REQUESTS] = "request",
+        [TLSHM_CONCURRENCY] = "call",
+        [TLSHM_INPUT_TOKENS] = "input token",
+        [TLSHM_OUTPUT_TOKENS] = "output token",
+        [TLSHM_TOOL_CALLS] = "tool call",
+    };
+    if (unit == TLSHM_COST || unit == TLSHM_TIME) {
+        put_plain(w, amount, unit);
+        return;
+    }
+    tl_text_put_grouped(w, amount);
+    tl_text_put(w, " ");
+    tl_text_put(w, (unsigned)unit < TLSHM_UNITS ? nouns[unit] : "?");
+    tl_text_put(w, amount == 1 ? "" : "s");
+}
+
+static void put_cap(struct tl_text *w, const tlshm_limit *limit)
+{
+    put_figure(w, limit->cap, limit->unit);
+    if (limit->unit == TLSHM_CONCURRENCY)
+        tl_text_put(w, " at once");
+    else if (limit->window.kind == TLSHM_WINDOW_LIFETIME)
+        tl_text_put(w, " in its lifetime");
+    else
+        tl_text_put_window(w, &limit->window);
+}
+
+static void put_scope(struct tl_text *w, const tlshm_refusal *why)
+{
+    tl_text_put(w, *why->key ? why->key : "the segment");
 }
 
 static void put_retry(struct tl_text *w, uint64_t ns)
@@ -110,16 +112,15 @@ static void put_never_fits(struct tl_text *w, const tlshm_refusal *why)
 
 static void put_too_large(struct tl_text *w, const tlshm_refusal *why)
 {
-    tl_text_put(w, "the request is above a limit that ");
+    uint64_t cap = why->limit.cap;
     put_scope(w, why);
-    tl_text_put(w, " has for a single request");
-    if (!why->requested)
-        return;
-    tl_text_put(w, ": ");
-    put_figure(w, why->requested, why->limit.unit);
+    tl_text_put(w, " allows a single request ");
+    put_figure(w, cap, why->limit.unit);
+    tl_text_put(w, why->limit.unit == TLSHM_TIME ? " of time: " : ": ");
+    put_plain(w, why->requested, why->limit.unit);
     tl_text_put(w, " requested, ");
-    put_plain(w, why->limit.cap, why->limit.unit);
-    tl_text_put(w, " allowed");
+    put_plain(w, why->requested - (cap < why->requested ? cap : why->requested), why->limit.unit);
+    tl_text_put(w, " too much; waiting does not help");
 }
 
 static void put_switched(struct tl_text *w, const tlshm_refusal *why, const char *state)

@@ -15,7 +15,7 @@ struct side {
 
 /* The operation: where the record goes, and by what the balances change. */
 struct step {
-    uint64_t number, ref, from, to, now, edge, sums;
+    uint64_t number, ref, from, to, now, edge, sums, deadline;
     int64_t offset;
     uint32_t index;
     struct shm_body *body;
@@ -182,19 +182,24 @@ enum verdict { FITS, FITS_NOT, UNKNOWN };
 /*
  * What the limits that are remembered say; true if the sheets stand. All policy words are those that this thread has seen
  * in former calls, and no word comes back: so all of them stood when the first was looked at, on one side of every change
- * of many (pending.h).
+ * of many (pending.h). Sets the deadline.
  */
-TL_INLINE enum verdict judge(const struct tl_thread *thread, const struct side *s, unsigned cells, const uint64_t *need,
-                             uint64_t now)
+TL_INLINE enum verdict judge(const struct tl_thread *thread, const struct side *s, unsigned cells,
+                             const struct tl_ask *ask, struct step *step)
 {
+    const uint64_t *need = ask->need, now = step->now;
+    uint64_t ttl = ask->ttl_ns;
     bool fits = true;
     TL_UNROLL_TWO
     for (unsigned j = 0; j < cells; j++) {
         const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, s[j].cell);
         if (!tl_ceiling_stands(c, s[j].cell, s[j].stamp, s[j].edge, now))
             return UNKNOWN;
+        if (TL_UNLIKELY(!tl_ceiling_allows(c, need, &ttl)))
+            return UNKNOWN;
         fits &= tl_ceiling_fits(c, s[j].sheet->after.word, need);
     }
+    step->deadline = now + ttl;
     return TL_LIKELY(fits) ? FITS : FITS_NOT;
 }
 
@@ -230,7 +235,7 @@ TL_INLINE void write_new(struct tl_thread *thread, const struct tl_ask *ask, uns
     tl_store_relaxed(&to->charged[0], 0);
     tl_store_relaxed(&to->charged[1], 0);
     tl_store_relaxed(&to->charged[2], ask->need[TLSHM_REQUESTS]);
-    tl_store_relaxed(&to->deadline, step->now + ask->ttl_ns);
+    tl_store_relaxed(&to->deadline, step->deadline);
     tl_store_relaxed(&to->generation, generation);
     tl_store_relaxed(&to->owner, thread->hand.owner);
     tl_store_relaxed(&to->created, step->now);
@@ -258,7 +263,7 @@ TL_INLINE int reserve(struct tl_thread *thread, const struct tl_ask *ask, unsign
     uint64_t generation;
     if (!look_at_all(thread, s, cells, &step))
         return 0;
-    enum verdict verdict = judge(thread, s, cells, ask->need, step.now);
+    enum verdict verdict = judge(thread, s, cells, ask, &step);
     if (TL_UNLIKELY(verdict != FITS))
         return verdict == FITS_NOT ? refuse(thread, s, cells, ask->need, step.now, no) : 0;
     if (!tl_records_next(thread, &step.index, &step.from, &generation) || !begin(hand, SHM_HELD, &step))
@@ -272,7 +277,7 @@ TL_INLINE int reserve(struct tl_thread *thread, const struct tl_ask *ask, unsign
     write_new(thread, ask, cells, generation, &step);
     TL_UNROLL_TWO
     for (unsigned j = 0; j < cells; j++)
-        write_side(&s[j], earlier_due(&s[j], step.now + ask->ttl_ns), &step);
+        write_side(&s[j], earlier_due(&s[j], step.deadline), &step);
     *id = tl_id(step.index, generation);
     if (!carry_out(hand, s, cells, &step))
         return 0;

@@ -152,10 +152,22 @@ static void put_count(struct tl_text *w, uint64_t amount)
     tl_text_put(w, scales[i].suffix);
 }
 
+/* The largest unit that divides it: exact, and what was written comes back in most cases. */
+static void put_duration(struct tl_text *w, uint64_t ns)
+{
+    const struct tl_scale *scale = tl_text_durations;
+    while (ns == 0 ? scale->factor != TL_SECOND_NS : ns % scale->factor != 0)
+        scale++;
+    tl_text_put_number(w, ns / scale->factor);
+    tl_text_put(w, scale->suffix);
+}
+
 static void put_amount(struct tl_text *w, uint64_t amount, enum tlshm_unit unit)
 {
     if (amount == TLSHM_UNLIMITED)
         tl_text_put(w, "unlimited");
+    else if (unit == TLSHM_TIME)
+        put_duration(w, amount);
     else if (unit == TLSHM_COST)
         tl_text_put_money(w, amount, false);
     else
@@ -170,16 +182,6 @@ int tlshm_amount_format(uint64_t amount, enum tlshm_unit unit, char *buf, size_t
 }
 
 /* -------------------------------------------------------------------------------------------------------- durations */
-
-/* The largest unit that divides it: exact, and what was written comes back in most cases. */
-static void put_duration(struct tl_text *w, uint64_t ns)
-{
-    const struct tl_scale *scale = tl_text_durations;
-    while (ns == 0 ? scale->factor != TL_SECOND_NS : ns % scale->factor != 0)
-        scale++;
-    tl_text_put_number(w, ns / scale->factor);
-    tl_text_put(w, scale->suffix);
-}
 
 int tlshm_duration_format(uint64_t ns, char *buf, size_t size)
 {
@@ -222,6 +224,8 @@ void tl_text_put_window(struct tl_text *w, const tlshm_window *window)
 {
     if (window->kind == TLSHM_WINDOW_LIFETIME)
         tl_text_put(w, " lifetime");
+    if (window->kind == TLSHM_WINDOW_REQUEST)
+        tl_text_put(w, " per request");
     if (window->kind != TLSHM_WINDOW_ROLLING && window->kind != TLSHM_WINDOW_CALENDAR)
         return;
     tl_text_put(w, " per ");
@@ -252,7 +256,7 @@ static const char *name_of(const char *const *names, size_t count, int index)
 
 const char *tlshm_unit_name(int unit)
 {
-    return name_of(unit_names, TL_COUNT_OF(unit_names), unit);
+    return unit == TLSHM_TIME ? "time" : name_of(unit_names, TL_COUNT_OF(unit_names), unit);
 }
 
 const char *tlshm_status_name(int status)

@@ -3,6 +3,7 @@
 #include "window.h"
 
 #define WIDTH_US_MAX ((UINT64_C(1) << 50) - 1)
+#define REQUEST_BIT (UINT64_C(1) << 6)
 
 static int pack_rolling(const tlshm_limit *limit, unsigned slices_max, uint64_t *out)
 {
@@ -43,7 +44,10 @@ int tl_shape_pack(const tlshm_limit *limit, unsigned zone, unsigned slices_max, 
 {
     uint64_t shape = 0;
     int rc = 0;
-    if ((unsigned)limit->unit >= TLSHM_UNITS || (limit->flags & ~TLSHM_LIMIT_STRICT))
+    bool request = limit->window.kind == TLSHM_WINDOW_REQUEST;
+    if ((unsigned)limit->unit >= TLSHM_UNITS && !(request && limit->unit == TLSHM_TIME))
+        return -TLSHM_EINVAL;
+    if ((limit->flags & ~TLSHM_LIMIT_STRICT))
         return -TLSHM_EINVAL;
     if ((limit->flags & TLSHM_LIMIT_STRICT) && limit->window.kind != TLSHM_WINDOW_ROLLING)
         return -TLSHM_EINVAL;
@@ -52,6 +56,9 @@ int tl_shape_pack(const tlshm_limit *limit, unsigned zone, unsigned slices_max, 
     switch (limit->window.kind) {
     case TLSHM_WINDOW_NONE:
     case TLSHM_WINDOW_LIFETIME:
+        break;
+    case TLSHM_WINDOW_REQUEST:
+        shape = REQUEST_BIT;
         break;
     case TLSHM_WINDOW_ROLLING:
         rc = pack_rolling(limit, slices_max, &shape);
@@ -63,7 +70,7 @@ int tl_shape_pack(const tlshm_limit *limit, unsigned zone, unsigned slices_max, 
         return -TLSHM_EINVAL;
     }
     if (rc == 0)
-        *out = shape | (uint64_t)limit->unit << 2 | (uint64_t)limit->window.kind;
+        *out = shape | (uint64_t)limit->unit << 2 | (request ? TLSHM_WINDOW_NONE : (uint64_t)limit->window.kind);
     return rc;
 }
 
@@ -72,7 +79,11 @@ void tl_shape_unpack(uint64_t shape, tlshm_limit *out)
     memset(out, 0, sizeof *out);
     out->unit = (enum tlshm_unit)tl_shape_unit(shape);
     out->window.kind = (enum tlshm_window_kind)tl_shape_kind(shape);
-    if (out->window.kind == TLSHM_WINDOW_ROLLING) {
+    if (tl_shape_is_time(shape))
+        out->unit = TLSHM_TIME;
+    if (tl_shape_is_request(shape))
+        out->window.kind = TLSHM_WINDOW_REQUEST;
+    else if (out->window.kind == TLSHM_WINDOW_ROLLING) {
         out->flags = (shape >> 6) & 1 ? TLSHM_LIMIT_STRICT : 0;
         out->window.slices = tl_shape_slices(shape) - (out->flags != 0);
         out->window.length_ns = tl_shape_width_ns(shape) * out->window.slices;

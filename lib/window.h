@@ -6,7 +6,9 @@
  *   rolling    {width in us:50 | slices:7 | strict:1 | unit:4 | kind:2}
  *   calendar   {zone:8 | anchor:5 | period:2 | 0:1 | unit:4 | kind:2}
  *   lifetime, none  {unit:4 | kind:2}
- * Two limits with the same shape count the same thing; a shape of 0 is no limit (kind none is for concurrency only).
+ *   request    {1:1 | unit:4 | kind none:2}    unit may be TLSHM_TIME
+ * Two limits with the same shape count the same thing; a shape of 0 is no limit. Kind none counts
+ * nothing: concurrency is held only, and a request is compared with its own.
  * Every accessor gives a value in range for any word: shapes are read from memory that is not trusted.
  */
 #ifndef TL_WINDOW_H
@@ -25,6 +27,18 @@ TL_INLINE unsigned tl_shape_unit(uint64_t shape)
 {
     unsigned unit = (shape >> 2) & 15;
     return unit < TLSHM_UNITS ? unit : 0;
+}
+
+/* Of single requests: whoever adds up or compares with use leaves it out. */
+TL_INLINE bool tl_shape_is_request(uint64_t shape)
+{
+    return (shape & 67) == 64;
+}
+
+/* Of those, the one whose unit is none of the amounts: tl_shape_unit() says nothing about it. */
+TL_INLINE bool tl_shape_is_time(uint64_t shape)
+{
+    return tl_shape_is_request(shape) && (shape >> 2 & 15) == TLSHM_TIME;
 }
 
 /* Buckets that count, 1..64; strict counts one more than the window is long. */

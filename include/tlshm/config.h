@@ -72,17 +72,9 @@ void tlshm_config_free(tlshm_config *config);
 #define TLSHM_CONFIG_PRICES (1u << 7)
 #define TLSHM_CONFIG_ESTIMATES (1u << 8)
 
-/* Caps on a single request: TLSHM_UNLIMITED, for time TLSHM_NEVER, where there is none. */
-typedef struct tlshm_config_request {
-    uint64_t of[TLSHM_UNITS]; /* cost, input_tokens, output_tokens, tool_calls; the others are never capped */
-    uint64_t time_ns;
-} tlshm_config_request;
-
-/* A list of limits, and caps on single requests beside them. */
 typedef struct tlshm_config_limits {
     const tlshm_limit *limit;
     unsigned count;
-    tlshm_config_request request;
 } tlshm_config_limits;
 
 typedef struct tlshm_config_tier {

@@ -171,11 +171,29 @@ static void check_fits(struct stage *s, const tlshm_request *request)
         tlshm_scope_usage usage = space_usage(&s->space, request->scopes[i].key);
         for (unsigned k = 0; k < usage.limit_count; k++) {
             enum tlshm_unit unit = usage.limits[k].limit.unit;
+            if (usage.limits[k].limit.window.kind == TLSHM_WINDOW_REQUEST) {
+                MUST(unit == TLSHM_TIME || request->estimate.of[unit] <= usage.limits[k].limit.cap,
+                     "I1 %s admitted a request above its limit", request->scopes[i].key);
+                continue;
+            }
             bool touched = unit == TLSHM_REQUESTS || unit == TLSHM_CONCURRENCY || request->estimate.of[unit] != 0;
             MUST(!touched || usage.limits[k].remaining >= 0, "I1 %s passed its limit at an admission",
                  request->scopes[i].key);
         }
     }
+}
+
+/* The life that a hold is asked for, or the shorter one that its scopes allow. */
+static uint64_t ttl_due(struct stage *s, const tlshm_request *request)
+{
+    uint64_t ttl = request->ttl_ns;
+    for (unsigned i = 0; i < request->scope_count; i++) {
+        tlshm_scope_usage usage = space_usage(&s->space, request->scopes[i].key);
+        for (unsigned k = 0; k < usage.limit_count; k++)
+            if (usage.limits[k].limit.unit == TLSHM_TIME && usage.limits[k].limit.cap < ttl)
+                ttl = usage.limits[k].limit.cap;
+    }
+    return ttl;
 }
 
 static void note_hold(struct stage *s, const tlshm_request *request, tlshm_id id)
@@ -186,7 +204,7 @@ static void note_hold(struct stage *s, const tlshm_request *request, tlshm_id id
     if (h->estimate.of[TLSHM_REQUESTS] == 0)
         h->estimate.of[TLSHM_REQUESTS] = 1;
     h->charged.of[TLSHM_REQUESTS] = h->estimate.of[TLSHM_REQUESTS];
-    h->deadline = s->space.now + request->ttl_ns;
+    h->deadline = s->space.now + ttl_due(s, request);
     h->scope_count = request->scope_count;
     for (unsigned i = 0; i < request->scope_count; i++)
         h->scopes[i] = scope_index(s, request->scopes[i].key);

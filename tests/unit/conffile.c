@@ -135,19 +135,19 @@ static const struct {
     {"tiers:\n  free: [\"\"]\n", "2:10 expected a limit such as tokens 1M per 1h, not nothing\n"},
     {"tiers:\n  fr ee: []\n",
      "2:3 expected the name of a tier (1 to 31 letters, digits, '.', '_' or '-'), not 'fr ee'\n"},
-    {"tiers:\n  free:\n    - token 1M per 1h\n",
-     "3:7 expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not 'token'\n"},
+    {"tiers:\n  free:\n    - token 1M per 1h\n", "3:7 expected tokens, cost, requests, concurrency, input_tokens, "
+                                                 "output_tokens, tool_calls or time, not 'token'\n"},
     {"tiers:\n  free:\n    - tokens 1m per 1h\n",
      "3:14 expected an amount such as 500, 10k, 1.5M or unlimited, not '1m'\n"},
     {"tiers:\n  free:\n    - cost 5 per 1h\n",
      "3:12 expected an amount of money such as $0.50, 500000n or unlimited, not '5'\n"},
     {"tiers:\n  free:\n    - tokens 1M\n", "3:16 expected 'per' or 'lifetime', not the end of the text\n"},
     {"tiers:\n  free:\n    - tokens 1M per 1w\n",
-     "3:21 expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not '1w'\n"},
+     "3:21 expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not '1w'\n"},
     {"tiers:\n  free:\n    - tokens 1M per 1h/65\n", "3:24 expected a number of slices from 1 to 64, not '65'\n"},
     {"tiers:\n  free:\n    - 'tokens 1M per 0s'\n", "3:22 a window must be longer than '0s'\n"},
     {"tiers:\n  free:\n    - \"tokens  1M  per  x\"\n",
-     "3:25 expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not 'x'\n"},
+     "3:25 expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not 'x'\n"},
     {"tiers:\n  free:\n    - \"tokens\\x20x per 1h\"\n",
      "3:7 expected an amount such as 500, 10k, 1.5M or unlimited, not 'x'\n"},
     {"tiers:\n  free:\n    - tokens\n      x per 1h\n",
@@ -169,19 +169,19 @@ static const struct {
      "    - tokens 1 per 5h\n    - tokens 1 per 6h\n    - tokens 1 per 7h\n    - tokens 1 per 8h\n    - tokens 1 per "
      "9h\n",
      "11:7 one limit too many: there can be 8\n"},
-    /* caps on single requests */
-    {"tiers:\n  a:\n    - tokens 5 per request\n",
-     "3:7 expected input_tokens, output_tokens, tool_calls, cost or time, not 'tokens'\n"},
+    /* limits on single requests */
+    {"tiers:\n  a:\n    - time 5s per 1h\n", "3:19 expected 'request', not '1h'\n"},
     {"tiers:\n  a:\n    - time 5 h per request\n", "3:14 expected 'per request', not 'h'\n"},
     {"tiers:\n  a:\n    - time 5x per request\n",
-     "3:12 expected a length of time such as 300, 5m, 1h, 1d or 250ms, not '5x'\n"},
-    {"tiers:\n  a:\n    - time 5s per request\n    - time 6s per request\n", "4:7 'time' per request is given twice\n"},
-    {"shutoff_at:\n  - cost $5 per request\n", "2:5 a cap on single requests belongs to a tier or a scope\n"},
+     "3:12 expected a length of time such as 90s, 5m or unlimited, not '5x'\n"},
+    {"tiers:\n  a:\n    - time 5s per request\n    - time 6s per request\n",
+     "4:7 the same limit (unit and window) is listed twice\n"},
+    {"shutoff_at:\n  - cost $5 per request\n", "2:5 a limit on single requests belongs to a tier or a scope\n"},
     /* windows */
     {"windows: {token: per 1h}\n", "1:11 unknown unit 'token': did you mean 'tokens'?\n"},
     {"windows: {concurrency: per 1h}\n", "1:11 concurrency has no window\n"},
     {"windows: {tokens: per 1x}\n",
-     "1:23 expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not '1x'\n"},
+     "1:23 expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not '1x'\n"},
     {"windows: {cost: 1h}\n", "1:17 expected 'per' or 'lifetime', not '1h'\n"},
     {"windows: {cost: per day in Mars/Base}\n", "1:28 unknown time zone 'Mars/Base': this machine does not have it\n"},
     {"windows: {tokens: per 1h}\ntiers: {a: [requests 5]}\n",
@@ -249,8 +249,8 @@ static const struct {
     /* every fault is told, in the order of the file */
     {"levels: {user: nobody}\ntiers: {a: [x, tokens 1 per 1h, y], b: z}\noverrun: x\n",
      "1:16 unknown tier 'nobody'\n"
-     "2:13 expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not 'x'\n"
-     "2:33 expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not 'y'\n"
+     "2:13 expected tokens, cost, requests, concurrency, input_tokens, output_tokens, tool_calls or time, not 'x'\n"
+     "2:33 expected tokens, cost, requests, concurrency, input_tokens, output_tokens, tool_calls or time, not 'y'\n"
      "2:40 expected a list of limits such as [tokens 1M per 1h], not a text\n"
      "3:10 expected actual or cap, not 'x'\n"},
 };
@@ -377,15 +377,16 @@ Test(conffile, everything_is_read)
     cr_expect_str_eq(tlshm_config_get_tier(c, 0)->name, "free");
     cr_expect_null(tlshm_config_get_tier(c, 2));
     cr_expect_eq(pro->line, 5);
-    cr_assert_eq(pro->limits.count, 3);
+    cr_assert_eq(pro->limits.count, 4);
     cr_expect_eq(pro->limits.limit[0].cap, 1500000);
     cr_expect_eq(pro->limits.limit[0].window.length_ns, 300 * S);
     cr_expect_eq(pro->limits.limit[1].cap, S / 2);
     cr_expect_str_eq(pro->limits.limit[1].window.zone, "Europe/Berlin");
     cr_expect_eq(pro->limits.limit[1].window.anchor, 15);
     cr_expect_eq(pro->limits.limit[2].cap, TLSHM_UNLIMITED);
-    cr_expect_eq(pro->limits.request.time_ns, 300 * S);
-    cr_expect_eq(pro->limits.request.of[TLSHM_COST], TLSHM_UNLIMITED);
+    cr_expect_eq(pro->limits.limit[3].unit, TLSHM_TIME);
+    cr_expect_eq(pro->limits.limit[3].window.kind, TLSHM_WINDOW_REQUEST);
+    cr_expect_eq(pro->limits.limit[3].cap, 300 * S);
 
     cr_expect_str_eq(tlshm_config_get_level(c, 1)->name, "team");
     cr_expect_eq(tlshm_config_get_level(c, 1)->rank, 9);
@@ -395,8 +396,9 @@ Test(conffile, everything_is_read)
     cr_expect_str_eq(tlshm_config_get_scope(c, 0)->key, "global:");
     cr_expect_null(tlshm_config_get_scope(c, 0)->tier);
     cr_expect_str_eq(tlshm_config_get_scope(c, 1)->key, "team:x y");
-    cr_expect_eq(tlshm_config_get_scope(c, 2)->limits.count, 0);
-    cr_expect_eq(tlshm_config_get_scope(c, 2)->limits.request.of[TLSHM_INPUT_TOKENS], 100000);
+    cr_assert_eq(tlshm_config_get_scope(c, 2)->limits.count, 1);
+    cr_expect_eq(tlshm_config_get_scope(c, 2)->limits.limit[0].unit, TLSHM_INPUT_TOKENS);
+    cr_expect_eq(tlshm_config_get_scope(c, 2)->limits.limit[0].cap, 100000);
 
     const tlshm_config_price *other = tlshm_config_get_price(c, 0), *m = tlshm_config_get_price(c, 1);
     cr_expect_str_eq(other->model, "");
@@ -429,9 +431,8 @@ Test(conffile, what_no_segment_holds_is_named)
         sound("tiers:\n  a: [time 5s per request, tokens 1 per 1h]\n  b: [tokens 1 per 1h]\n"
               "scopes:\n  user:x: [cost $1 per request]\nshutoff_at: [cost $1 per 1h]\nestimates: {}\nprices: {}\n");
     told.size = told.count = 0;
-    cr_expect_eq(tlshm_config_idle(c, tell, &told), 5);
-    cr_expect_str_eq(told.text, "2:1 a: caps on single requests\n5:1 user:x: caps on single requests\n"
-                                "6:1 shutoff_at\n8:1 prices\n7:1 estimates\n");
+    cr_expect_eq(tlshm_config_idle(c, tell, &told), 3);
+    cr_expect_str_eq(told.text, "6:1 shutoff_at\n8:1 prices\n7:1 estimates\n");
     tlshm_config_free(c);
 }
 

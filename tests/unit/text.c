@@ -173,6 +173,10 @@ static const struct {
      NULL},
     {"concurrency 5", {TLSHM_CONCURRENCY, 0, {0, 0, 0, 0, 0, ""}, 5}, NULL},
     {"concurrency 0", {TLSHM_CONCURRENCY, 0, {0, 0, 0, 0, 0, ""}, 0}, NULL},
+    {"tokens 200k per request", {TLSHM_TOKENS, 0, {TLSHM_WINDOW_REQUEST, 0, 0, 0, 0, ""}, 200000}, NULL},
+    {"cost $2 per request", {TLSHM_COST, 0, {TLSHM_WINDOW_REQUEST, 0, 0, 0, 0, ""}, 2 * S}, NULL},
+    {"time 5m per request", {TLSHM_TIME, 0, {TLSHM_WINDOW_REQUEST, 0, 0, 0, 0, ""}, 300 * S}, NULL},
+    {"time unlimited per request", {TLSHM_TIME, 0, {TLSHM_WINDOW_REQUEST, 0, 0, 0, 0, ""}, TLSHM_UNLIMITED}, NULL},
     {"tokens 5M lifetime", {TLSHM_TOKENS, 0, {TLSHM_WINDOW_LIFETIME, 0, 0, 0, 0, ""}, 5000000}, NULL},
     {"tool_calls unlimited per 1h",
      {TLSHM_TOOL_CALLS, 0, {TLSHM_WINDOW_ROLLING, 0, 0, 0, 3600 * S, ""}, TLSHM_UNLIMITED},
@@ -213,11 +217,13 @@ static const struct {
     const char *complaint; /* the whole of it */
 } faults[] = {
     {"", -TLSHM_EINVAL,
-     "column 1: expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not the end "
+     "column 1: expected tokens, cost, requests, concurrency, input_tokens, output_tokens, tool_calls or time, not the "
+     "end "
      "of "
      "the text"},
     {"token 1 per 1h", -TLSHM_EINVAL,
-     "column 1: expected tokens, cost, requests, concurrency, input_tokens, output_tokens or tool_calls, not 'token'"},
+     "column 1: expected tokens, cost, requests, concurrency, input_tokens, output_tokens, tool_calls or time, not "
+     "'token'"},
     {"tokens", -TLSHM_EINVAL,
      "column 7: expected an amount such as 500, 10k, 1.5M or unlimited, not the end of the text"},
     {"tokens 1X per 1h", -TLSHM_EINVAL, "column 8: expected an amount such as 500, 10k, 1.5M or unlimited, not '1X'"},
@@ -229,7 +235,7 @@ static const struct {
     {"tokens 1M", -TLSHM_EINVAL, "column 10: expected 'per' or 'lifetime', not the end of the text"},
     {"tokens 1M a 1h", -TLSHM_EINVAL, "column 11: expected 'per' or 'lifetime', not 'a'"},
     {"tokens 1M per minute", -TLSHM_EINVAL,
-     "column 15: expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not 'minute'"},
+     "column 15: expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not 'minute'"},
     {"tokens 1M per 0s", -TLSHM_EINVAL, "column 15: a window must be longer than '0s'"},
     {"tokens 1M per 0s/12", -TLSHM_EINVAL, "column 15: a window must be longer than '0s'"},
     {"tokens 1M per 999999999d", -TLSHM_ERANGE, "column 15: '999999999d' is too large"},
@@ -262,7 +268,7 @@ static const struct {
     {"tokens 1M lifetime strict", -TLSHM_EINVAL, "column 20: 'strict' is for rolling windows only"},
     {"tokens 1M per 1h strict strict", -TLSHM_EINVAL, "column 25: unexpected 'strict'"},
     {"tokens 1M per 1h\n", -TLSHM_EINVAL,
-     "column 15: expected a length of time such as 90s, 5m or 1h, or hour, day, week or month, not '1h?'"},
+     "column 15: expected a length of time such as 90s, 5m or 1h, or hour, day, week, month or request, not '1h?'"},
     {"tokens \xff\x1b[31m per 1h", -TLSHM_EINVAL,
      "column 8: expected an amount such as 500, 10k, 1.5M or unlimited, not '??[31m'"},
 };
@@ -461,10 +467,16 @@ Test(text, every_other_reason_has_its_sentence)
     expect_sentence(&why, "tenant:t is paused");
     why = refusal(TLSHM_SHUTOFF, "", NULL);
     expect_sentence(&why, "the segment is shut off until a person resumes it");
-    why = refusal(TLSHM_REQUEST_TOO_LARGE, "agent:a", "output_tokens 1k per 1h");
+    why = refusal(TLSHM_REQUEST_TOO_LARGE, "agent:a", "output_tokens 1k per request");
     why.requested = 4096;
-    expect_sentence(&why, "the request is above a limit that agent:a has for a single request: 4,096 output tokens "
-                          "requested, 1,000 allowed");
+    expect_sentence(&why,
+                    "agent:a allows a single request 1,000 output tokens: 4,096 requested, 3,096 too much; waiting "
+                    "does not help");
+    why = refusal(TLSHM_REQUEST_TOO_LARGE, "agent:a", "time 5m per request");
+    why.requested = 360 * S;
+    expect_sentence(&why,
+                    "agent:a allows a single request 5 min of time: 6 min requested, 60 s too much; waiting does not "
+                    "help");
     why = refusal(TLSHM_UNKNOWN_MODEL, "", NULL);
     expect_sentence(&why, "the model has no price, and cost is limited");
     why = refusal(TLSHM_FULL, "", NULL);

@@ -135,6 +135,8 @@ char *emit_human_amount(enum tlshm_unit unit, uint64_t value, char *buf)
 {
     if (value == TLSHM_UNLIMITED)
         return strcpy(buf, "unlimited");
+    if (unit == TLSHM_TIME)
+        return emit_human_duration(value, buf);
     if (unit == TLSHM_COST && value <= INT64_MAX)
         return emit_human_nusd((int64_t)value, buf);
     return emit_human_u64(value, buf);
@@ -306,6 +308,8 @@ void emit_remaining(struct emit *e, const char *key, enum tlshm_unit unit, int64
     char figure[EMIT_FIGURE];
     if (value == INT64_MAX)
         add_absent(e, key, LEAN_RIGHT, "unlimited");
+    else if (unit == TLSHM_TIME && value >= 0 && !emit_is_json(e))
+        add_shown(e, key, LEAN_RIGHT, emit_human_duration((uint64_t)value, figure));
     else if (unit == TLSHM_COST && !emit_is_json(e))
         add_shown(e, key, LEAN_RIGHT, emit_human_nusd(value, figure));
     else

@@ -28,8 +28,8 @@ const tlshm_limit_usage *load_tightest(const tlshm_scope_usage *usage, int unit)
     const tlshm_limit_usage *best = NULL;
     for (unsigned i = 0; i < usage->limit_count; i++) {
         const tlshm_limit_usage *at = &usage->limits[i];
-        if (unit >= 0 && (int)at->limit.unit != unit)
-            continue;
+        if (at->limit.window.kind == TLSHM_WINDOW_REQUEST || (unit >= 0 && (int)at->limit.unit != unit))
+            continue; /* nothing fills a limit on single requests */
         if (best == NULL || load_percent(at) > load_percent(best))
             best = at;
     }

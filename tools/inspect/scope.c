@@ -95,6 +95,8 @@ static void check_limit(struct story *s, const tlshm_limit_usage *at)
 {
     char limit[LIMIT_TEXT_MAX], used[EMIT_FIGURE], held[EMIT_FIGURE], wanted[EMIT_FIGURE];
     enum tlshm_unit unit = at->limit.unit;
+    if (unit == TLSHM_TIME) /* it shortens holds and refuses none, unless there is no time at all */
+        return;
     uint64_t needed = need(s, unit);
     if (needed == 0 || at->limit.cap == TLSHM_UNLIMITED || (at->remaining >= 0 && (uint64_t)at->remaining >= needed))
         return;

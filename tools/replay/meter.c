@@ -17,6 +17,8 @@ static bool is_utc(const tlshm_window *w)
 
 bool meter_knows(const tlshm_limit *limit)
 {
+    if (limit->window.kind == TLSHM_WINDOW_REQUEST)
+        return false; /* nothing adds up there */
     return limit->window.kind != TLSHM_WINDOW_CALENDAR || (is_utc(&limit->window) && limit->window.anchor <= 1);
 }
 
@@ -61,6 +63,7 @@ static uint64_t bucket_at(const tlshm_window *w, uint64_t at_ns, uint64_t wall_l
         return period_of(w->period, (at_ns + wall_lead_ns) / NS_PER_S);
     case TLSHM_WINDOW_LIFETIME:
     case TLSHM_WINDOW_NONE:
+    case TLSHM_WINDOW_REQUEST:
         break;
     }
     return 0;

@@ -63,7 +63,7 @@ static int answer_refusal(struct cli *cli, const tlshm_refusal *why)
         emit_text(e, "scope", why->key);
     else
         emit_null(e, "scope", "-");
-    if (why->reason == TLSHM_LIMIT || why->reason == TLSHM_NEVER_FITS)
+    if (why->reason == TLSHM_LIMIT || why->reason == TLSHM_NEVER_FITS || why->reason == TLSHM_REQUEST_TOO_LARGE)
         emit_refusing_limit(e, why);
     emit_duration(e, "retry_after_ns", why->retry_after_ns);
     return cli_answered(cli, e, EXIT_REFUSED);
