@@ -51,7 +51,8 @@ starting_point()
     json "default tiers" 0 "{l['level']: l['tier'] for l in j['defaults'] if l['tier']} == {'user': 'free', 'org': 'org-starter'}"
     run limit list user:anybody --json
     json "what a free user may" 0 "[l['limit'] for l in j['limits']] == ['tokens 10k per 1m', 'tokens 100k per 1h',
-        'tokens 500k per 1d', 'requests 10 per 1m', 'cost \$0.50 per 1d'] and j['source'] == 'default'"
+        'tokens 500k per 1d', 'requests 10 per 1m', 'cost \$0.50 per 1d', 'input_tokens 32k per request',
+        'output_tokens 4k per request', 'time 1m per request'] and j['source'] == 'default'"
     run limit list global: --json
     json "what all may together" 0 "[l['limit'] for l in j['limits']] ==
         ['cost \$500 per 1h', 'cost \$3000 per 1d', 'tokens 5M per 1m']"
@@ -98,7 +99,7 @@ scopes:
 YAML
     run config diff "$place/change"
     says "diff" 1 $'^geometry seats: fixed when the segment was created\n  - 256\n  \+ 100\noverrun\n  - actual\n  \+ cap\ntier free\n'
-    says "diff shows lines" 1 $'tier free\n  - tokens 10k per 1m\n  - tokens 500k per 1d\n  - requests 10 per 1m\n  - cost .0.50 per 1d\n  \+ tokens 20k per 1m\ntier pro: unlimited\n'
+    says "diff shows lines" 1 $'tier free\n  - tokens 10k per 1m\n  - tokens 500k per 1d\n  - requests 10 per 1m\n  - cost .0.50 per 1d\n  - input_tokens 32k per request\n  - output_tokens 4k per request\n  - time 1m per request\n  \+ tokens 20k per 1m\ntier pro: unlimited\n'
     says "diff shows scopes" 1 $'scope global:: back to its level\'s default\n  - cost .500 per 1h\n.*scope org:acme\n  - tier org-enterprise\n  \+ concurrency 3\ntier enterprise: removed'
     cp "$place/out" "$place/difference"
     run config diff "$place/change" --json
