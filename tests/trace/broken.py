@@ -31,8 +31,8 @@ FOUND = re.compile(r'^# (.*: (?:killed|stopped) at .*)$', re.MULTILINE)
 class Builder:
     """The tracer's own objects, and programs of them, the built library and one room that is broken."""
 
-    def __init__(self, folder, compiler, library):
-        self.folder, self.compiler, self.library = folder, compiler, library
+    def __init__(self, folder, compiler, archive):
+        self.folder, self.compiler, self.archive = folder, compiler, archive
         sources = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE)) if name.endswith('.c')]
         sources += [os.path.join(TESTS, 'support', name + '.c') for name in SUPPORT]
         self.own = [self.compile(source, []) for source in sources]
@@ -44,7 +44,7 @@ class Builder:
 
     def link(self, name, objects):
         target = os.path.join(self.folder, name)
-        subprocess.run(self.compiler + self.own + objects + [self.library, '-o', target] + LIBRARIES, check=True)
+        subprocess.run(self.compiler + self.own + objects + [self.archive, '-o', target] + LIBRARIES, check=True)
         return target
 
     def build(self, mutant):
