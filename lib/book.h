@@ -13,6 +13,17 @@
 #define TL_SUM_MAX (UINT64_C(1) << 62)
 #define TL_SUM_NEAR (UINT64_C(1) << 55) /* from here on sums are looked at one by one */
 
+/* What `need` adds to the first line of a balance: requests are used, the rest is held. The places as in layout.h. */
+TL_INLINE void tl_book_need(uint64_t *delta, const uint64_t *need)
+{
+    delta[0] = need[TLSHM_TOKENS];
+    delta[1] = need[TLSHM_COST];
+    delta[2] = need[TLSHM_CONCURRENCY];
+    delta[SHM_DUE] = delta[4] = delta[5] = 0;
+    delta[6] = need[TLSHM_REQUESTS];
+    delta[SHM_INCARNATION] = 0;
+}
+
 /* What the next function does when a sum is near its end. */
 int tl_book_one_by_one(struct tl_hand *hand, struct tl_txn *txn);
 

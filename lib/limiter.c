@@ -232,16 +232,11 @@ static void set_due(struct tl_txn *txn, unsigned scopes, uint64_t deadline)
     txn->apart = TL_NONE;
 }
 
-/* Requests are used, the rest is held. */
+/* What `need` adds to balances, both lines of them. */
 static void set_delta(struct tl_txn *txn, const uint64_t *need)
 {
     uint64_t *delta = txn->delta;
-    delta[0] = need[TLSHM_TOKENS]; /* the places as in layout.h */
-    delta[1] = need[TLSHM_COST];
-    delta[2] = need[TLSHM_CONCURRENCY];
-    delta[SHM_DUE] = delta[4] = delta[5] = 0;
-    delta[6] = need[TLSHM_REQUESTS];
-    delta[SHM_INCARNATION] = 0;
+    tl_book_need(delta, need);
     txn->wide = tl_amounts_wide(need);
     if (TL_LIKELY(!txn->wide))
         return;
@@ -258,8 +253,6 @@ TL_COLD static void write_rare(struct shm_body *to, const struct tl_ask *ask)
         tl_store_relaxed(&to->wide.charged[i], 0);
         tl_store_relaxed(&to->wide.estimate[i], ask->need[tl_body_wide[i]]);
     }
-    for (unsigned i = 2; i < ask->scopes; i++)
-        tl_store_relaxed(&to->more_scopes[i - 2], ask->scope[i]);
     if (!ask->key)
         return;
     memcpy(key, ask->key, ask->key_len);
@@ -276,23 +269,9 @@ TL_INLINE int write_reservation(struct tl_thread *thread, const struct tl_ask *a
     if (TL_UNLIKELY(!to))
         return -TLSHM_ECORRUPT;
     uint64_t info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, entered);
-    tl_hook(TL_WRITE, to);
-    tl_store_relaxed(&to->info, txn->wide ? info | TL_BODY_WIDE : info);
-    tl_store_relaxed(&to->ended, 0);
-    tl_store_relaxed(&to->charged[0], 0);
-    tl_store_relaxed(&to->charged[1], 0);
-    tl_store_relaxed(&to->charged[2], ask->need[TLSHM_REQUESTS]); /* used at admission, for good */
-    tl_store_relaxed(&to->deadline, deadline);
-    tl_store_relaxed(&to->generation, generation);
-    tl_store_relaxed(&to->owner, thread->hand.owner);
-    tl_store_relaxed(&to->created, txn->now);
-    tl_store_relaxed(&to->tag, ask->tag);
-    TL_UNROLL
-    for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++)
-        tl_store_relaxed(&to->estimate[i], ask->need[tl_body_plain[i]]);
-    tl_store_relaxed(&to->scope[0], ask->scope[0]);
-    tl_store_relaxed(&to->scope[1], ask->scope[1]);
-    if (TL_UNLIKELY(txn->wide || ask->scopes > 2 || ask->key))
+    const struct tl_birth birth = {generation, txn->now, deadline};
+    tl_records_write(thread, to, ask, ask->scopes, txn->wide ? info | TL_BODY_WIDE : info, &birth);
+    if (TL_UNLIKELY(txn->wide || ask->key))
         write_rare(to, ask);
     txn->status = SHM_HELD;
     return 0;

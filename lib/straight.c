@@ -90,7 +90,7 @@ TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *s
     if (spare >= hand->map->body_count)
         return false;
     step->sums = 0;
-    step->number = (tl_load_relaxed(&hand->seat->cur) >> 1) + 1;
+    step->number = tl_txn_next_number(hand->seat);
     step->ref = shm_ref(hand->seat_index, step->number);
     step->to = shm_record_head(status, step->from, (uint32_t)spare);
     step->body = &hand->map->bodies[spare];
@@ -103,31 +103,18 @@ TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *s
 TL_INLINE void write_side(const struct side *s, uint64_t due, struct step *step)
 {
     struct shm_sheet *to = s->spare;
-    tl_store_release(&to->ref, step->ref);
-    tl_store_relaxed(&to->time1, tl_max(step->now, s->time));
-    tl_store_relaxed(&to->offset1, (uint64_t)step->offset);
+    tl_txn_write_origin(to, step->ref, step->now, step->offset, s->time);
     tl_store_relaxed(&to->wide, 0);
-    tl_store_relaxed(&to->time, s->time);
     step->sums |= tl_step_out(to->before.word, to->after.word, s->sheet->after.word, step->delta, SHM_NARROW_WORDS);
     tl_store_relaxed(&to->after.word[SHM_DUE], due);
 }
 
 TL_INLINE void write_seat(struct shm_seat *seat, const struct side *s, unsigned cells, const struct step *step)
 {
-    tl_store_relaxed(&seat->record, (uint64_t)cells << 32 | step->index);
-    tl_store_relaxed(&seat->from, step->from);
-    tl_store_relaxed(&seat->to, step->to);
+    tl_txn_write_goal(seat, cells, step->index, step->from, step->to);
     TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++) {
-        tl_store_relaxed(&seat->step[j].expected, s[j].head);
-        tl_store_relaxed(&seat->step[j].place, (uint64_t)s[j].cell << 32 | tl_load_relaxed(&seat->spare[j]));
-    }
-}
-
-TL_INLINE bool swing(const struct tl_map *map, const struct shm_seat *seat, const struct side *s, unsigned j)
-{
-    uint64_t own = shm_next_head(s[j].head, (uint32_t)tl_load_relaxed(&seat->spare[j]));
-    return tl_cas(&map->cells[s[j].cell].head, s[j].head, own);
+    for (unsigned j = 0; j < cells; j++)
+        tl_txn_write_step(seat, j, s[j].cell, s[j].head);
 }
 
 /* After the decision: the same as in general. */
@@ -144,11 +131,11 @@ TL_INLINE void close_straight(struct tl_hand *hand, const struct side *s, unsign
     tl_txn_close(seat, step->number);
 }
 
-TL_INLINE bool swing_others(const struct tl_map *map, const struct shm_seat *seat, const struct side *s, unsigned cells)
+TL_INLINE bool swing_others(const struct tl_hand *hand, const struct side *s, unsigned cells)
 {
     TL_UNROLL_TWO
     for (unsigned j = 1; j < cells; j++)
-        if (TL_UNLIKELY(!swing(map, seat, s, j)))
+        if (TL_UNLIKELY(!tl_txn_swing(hand, j, s[j].cell, s[j].head)))
             return false;
     return true;
 }
@@ -163,12 +150,12 @@ TL_INLINE int carry_out(struct tl_hand *hand, const struct side *s, unsigned cel
     write_seat(seat, s, cells, step);
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(step->number)); /* E1 */
-    if (TL_UNLIKELY(!swing(hand->map, seat, s, 0))) {
+    if (TL_UNLIKELY(!tl_txn_swing(hand, 0, s[0].cell, s[0].head))) {
         tl_txn_close(seat, step->number); /* never visible: the nodes are still private */
         return 0;
     }
     tl_horizon_meet(hand->map, step->index, step->to);
-    if (TL_UNLIKELY(!swing_others(hand->map, seat, s, cells) ||
+    if (TL_UNLIKELY(!swing_others(hand, s, cells) ||
                     !tl_cas(&hand->map->records[step->index].head, step->from, step->to)))
         return tl_txn_go_on(hand, step->number, step->edge) == 1;
     close_straight(hand, s, cells, step);
@@ -225,30 +212,6 @@ static int refuse(const struct tl_thread *thread, const struct side *s, unsigned
     return TL_STRAIGHT_REFUSED;
 }
 
-TL_INLINE void write_new(struct tl_thread *thread, const struct tl_ask *ask, unsigned cells, uint64_t generation,
-                         const struct step *step)
-{
-    struct shm_body *to = step->body;
-    tl_hook(TL_WRITE, to);
-    tl_store_relaxed(&to->info, tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, 0, UINT32_MAX));
-    tl_store_relaxed(&to->ended, 0);
-    tl_store_relaxed(&to->charged[0], 0);
-    tl_store_relaxed(&to->charged[1], 0);
-    tl_store_relaxed(&to->charged[2], ask->need[TLSHM_REQUESTS]);
-    tl_store_relaxed(&to->deadline, step->deadline);
-    tl_store_relaxed(&to->generation, generation);
-    tl_store_relaxed(&to->owner, thread->hand.owner);
-    tl_store_relaxed(&to->created, step->now);
-    tl_store_relaxed(&to->tag, ask->tag);
-    tl_store_relaxed(&to->estimate[0], ask->need[TLSHM_TOKENS]);
-    tl_store_relaxed(&to->estimate[1], ask->need[TLSHM_COST]);
-    tl_store_relaxed(&to->estimate[2], ask->need[TLSHM_REQUESTS]);
-    tl_store_relaxed(&to->scope[0], ask->scope[0]);
-    tl_store_relaxed(&to->scope[1], ask->scope[1]);
-    for (unsigned i = 2; i < cells; i++)
-        tl_store_relaxed(&to->more_scopes[i - 2], ask->scope[i]);
-}
-
 TL_INLINE uint64_t earlier_due(const struct side *s, uint64_t deadline)
 {
     return tl_min(tl_peek(&s->sheet->after.word[SHM_DUE]), deadline);
@@ -268,13 +231,11 @@ TL_INLINE int reserve(struct tl_thread *thread, const struct tl_ask *ask, unsign
         return verdict == FITS_NOT ? refuse(thread, s, cells, ask->need, step.now, no) : 0;
     if (!tl_records_next(thread, &step.index, &step.from, &generation) || !begin(hand, SHM_HELD, &step))
         return 0;
-    step.delta[0] = ask->need[TLSHM_TOKENS]; /* the places as in layout.h */
-    step.delta[1] = ask->need[TLSHM_COST];
-    step.delta[2] = 1;
-    step.delta[3] = step.delta[4] = step.delta[5] = step.delta[7] = 0;
-    step.delta[6] = ask->need[TLSHM_REQUESTS];
+    const struct tl_birth birth = {generation, step.now, step.deadline};
+    tl_book_need(step.delta, ask->need);
     tl_fence_release(); /* E3 */
-    write_new(thread, ask, cells, generation, &step);
+    tl_records_write(thread, step.body, ask, cells, tl_body_info(cells, TLSHM_EXACT, ask->flags, 0, UINT32_MAX),
+                     &birth);
     TL_UNROLL_TWO
     for (unsigned j = 0; j < cells; j++)
         write_side(&s[j], earlier_due(&s[j], step.deadline), &step);

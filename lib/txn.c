@@ -255,11 +255,8 @@ TL_INLINE uint64_t write_sheet(struct tl_hand *hand, const struct tl_txn *txn, u
 {
     const struct tl_view *view = &txn->view[j];
     uint64_t time1 = tl_max(txn->now, view->time);
-    tl_store_release(&sheet->ref, ref);
-    tl_store_relaxed(&sheet->time1, time1);
-    tl_store_relaxed(&sheet->offset1, (uint64_t)txn->offset);
+    tl_txn_write_origin(sheet, ref, txn->now, txn->offset, view->time);
     uint64_t sums = step_balance(txn, j, sheet);
-    tl_store_relaxed(&sheet->time, view->time);
     if (TL_UNLIKELY(hand->spare_of[j] != txn->cell[j] + 1 || tl_load_relaxed(&sheet->windows) != view->stamp))
         write_windows(hand, txn, j, sheet);
     bool stands = time1 < view->edge && !tl_history_stepped(txn->offset, view->offset);
@@ -279,8 +276,7 @@ TL_INLINE int write_sheets(struct tl_hand *hand, const struct tl_txn *txn, unsig
         if (TL_UNLIKELY(spare >= map->sheet_count))
             return -TLSHM_ECORRUPT;
         sums |= write_sheet(hand, txn, j, tl_map_sheet(map, (uint32_t)spare), ref, edge);
-        tl_store_relaxed(&seat->step[j].expected, txn->view[j].head);
-        tl_store_relaxed(&seat->step[j].place, (uint64_t)txn->cell[j] << 32 | spare);
+        tl_txn_write_step(seat, j, txn->cell[j], txn->view[j].head);
     }
     return TL_LIKELY(sums <= txn->sum_max) ? 0 : -TLSHM_ERANGE;
 }
@@ -294,9 +290,7 @@ TL_INLINE uint64_t write_decision(struct tl_hand *hand, const struct tl_txn *txn
         return 0;
     uint64_t to = shm_record_head(txn->status, from, (uint32_t)body);
     tl_store_relaxed(&hand->map->bodies[body].ref, ref);
-    tl_store_relaxed(&seat->record, (uint64_t)cells << 32 | txn->was.index);
-    tl_store_relaxed(&seat->from, from);
-    tl_store_relaxed(&seat->to, to);
+    tl_txn_write_goal(seat, cells, txn->was.index, from, to);
     return to;
 }
 
@@ -355,20 +349,13 @@ TL_COLD static int finish(struct tl_hand *hand, const struct operation *op, uint
     return decided;
 }
 
-TL_INLINE uint32_t spare_sheet(const struct tl_hand *hand, unsigned j)
-{
-    return (uint32_t)tl_load_relaxed(&hand->seat->spare[j]);
-}
-
 /* The owner's way when nobody interferes: the same CASes in the same order, without looking again. False: see drive. */
 TL_INLINE bool straight_through(const struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t to)
 {
     const struct tl_map *map = hand->map;
-    for (unsigned j = 1; j < cells; j++) {
-        uint64_t expected = txn->view[j].head, own = shm_next_head(expected, spare_sheet(hand, j));
-        if (TL_UNLIKELY(!tl_cas(cell_head(map, txn->cell[j]), expected, own)))
+    for (unsigned j = 1; j < cells; j++)
+        if (TL_UNLIKELY(!tl_txn_swing(hand, j, txn->cell[j], txn->view[j].head)))
             return false;
-    }
     tl_horizon_meet(map, txn->was.index, to);
     return tl_cas(&map->records[txn->was.index].head, txn->was.head, to); /* the decision */
 }
@@ -381,7 +368,7 @@ TL_INLINE void close_decided(struct tl_hand *hand, const struct tl_txn *txn, uns
     struct shm_seat *seat = hand->seat;
     uint64_t date = tl_clock_now(&hand->clock) & SHM_DATE_MASK;
     for (unsigned j = 0; j < cells; j++) {
-        struct shm_sheet *sheet = tl_map_sheet(map, spare_sheet(hand, j));
+        struct shm_sheet *sheet = tl_map_sheet(map, (uint32_t)tl_load_relaxed(&seat->spare[j]));
         tl_txn_mark_own(hand, j, txn->view[j].ref, sheet, shm_ref(hand->seat_index, number), date >= edge ? date : 0);
         hand->spare_of[j] = txn->cell[j] + 1;
     }
@@ -410,7 +397,7 @@ TL_INLINE bool put_history(struct tl_hand *hand, const struct tl_txn *txn, unsig
 TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
 {
     struct shm_seat *seat = hand->seat;
-    uint64_t number = (tl_load_relaxed(&seat->cur) >> 1) + 1, ref = shm_ref(hand->seat_index, number), edge;
+    uint64_t number = tl_txn_next_number(seat), ref = shm_ref(hand->seat_index, number), edge;
     ensure_marked(hand, &txn->was);
     if (!put_history(hand, txn, cells))
         return 0;
@@ -423,8 +410,7 @@ TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
         return -TLSHM_ECORRUPT;
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(number)); /* E1 */
-    uint64_t expected = txn->view[0].head;
-    if (!tl_cas(cell_head(hand->map, txn->cell[0]), expected, shm_next_head(expected, spare_sheet(hand, 0)))) {
+    if (!tl_txn_swing(hand, 0, txn->cell[0], txn->view[0].head)) {
         tl_txn_close(seat, number); /* never visible: the nodes are still private */
         return 0;
     }
@@ -451,14 +437,12 @@ int tl_txn_commit_cell(struct tl_hand *hand, struct tl_txn *txn)
     txn->apart = 0;
     txn->sum_max = TL_FOREVER;
     txn->wide = false;
-    memset(&txn->body, 0, sizeof txn->body);
-    txn->body.generation = txn->was.body.generation + 1;
-    txn->body.info = tl_body_info(1, 0, 0, 0, UINT32_MAX);
-    txn->body.scope[0] = tl_handle(txn->cell[0], tl_view_incarnation(&txn->view[0]));
+    struct tl_body body = {.generation = txn->was.body.generation + 1, .info = tl_body_info(1, 0, 0, 0, UINT32_MAX)};
+    body.scope[0] = tl_handle(txn->cell[0], tl_view_incarnation(&txn->view[0]));
     struct shm_body *spare = tl_txn_spare_body(hand);
     if (!spare)
         return -TLSHM_ECORRUPT;
-    tl_body_write(spare, &txn->body);
+    tl_body_write(spare, &body);
     return tl_txn_commit(hand, txn);
 }
 

@@ -91,7 +91,6 @@ struct tl_txn {
     uint64_t instead[SHM_BALANCE_WORDS];
     struct tl_record was; /* the record that it changes */
     unsigned status;      /* the record's next status; its next content is in the seat's spare body */
-    struct tl_body body;  /* room for that content */
     uint64_t sum_max;     /* no sum of a balance may be above it */
     unsigned mended;      /* views whose time went back with the clock (views.h), by bit */
     uint64_t now;         /* clock, read after the snapshots */
@@ -240,6 +239,42 @@ bool tl_txn_help(struct tl_hand *hand, uint32_t seat);
 
 #define TL_DATED(date) (((date) << 2) | SHM_AFTER)
 #define TL_MARK_FOR 6 /* operations after a foreign one: readers then need not visit the seat's line */
+
+TL_INLINE uint64_t tl_txn_next_number(const struct shm_seat *seat)
+{
+    return (tl_load_relaxed(&seat->cur) >> 1) + 1;
+}
+
+/* What a sheet says of the operation that writes it, which found the state as of `time`. Its ref goes first. */
+TL_INLINE void tl_txn_write_origin(struct shm_sheet *sheet, uint64_t ref, uint64_t now, int64_t offset, uint64_t time)
+{
+    tl_store_release(&sheet->ref, ref);
+    tl_store_relaxed(&sheet->time1, tl_max(now, time));
+    tl_store_relaxed(&sheet->offset1, (uint64_t)offset);
+    tl_store_relaxed(&sheet->time, time);
+}
+
+/* Step j of the seat's operation: the cell and its head as it was found; the sheet is spare j. */
+TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint32_t cell, uint64_t head)
+{
+    tl_store_relaxed(&seat->step[j].expected, head);
+    tl_store_relaxed(&seat->step[j].place, (uint64_t)cell << 32 | tl_load_relaxed(&seat->spare[j]));
+}
+
+/* What the seat's operation decides. */
+TL_INLINE void tl_txn_write_goal(struct shm_seat *seat, unsigned cells, uint32_t record, uint64_t from, uint64_t to)
+{
+    tl_store_relaxed(&seat->record, (uint64_t)cells << 32 | record);
+    tl_store_relaxed(&seat->from, from);
+    tl_store_relaxed(&seat->to, to);
+}
+
+/* Swings the head of step j to spare j. */
+TL_INLINE bool tl_txn_swing(const struct tl_hand *hand, unsigned j, uint32_t cell, uint64_t head)
+{
+    uint64_t own = shm_next_head(head, (uint32_t)tl_load_relaxed(&hand->seat->spare[j]));
+    return tl_cas(&hand->map->cells[cell].head, head, own);
+}
 
 TL_INLINE void tl_txn_close(struct shm_seat *seat, uint64_t number)
 {
