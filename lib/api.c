@@ -5,7 +5,6 @@
 #include "directory.h"
 #include "ending.h"
 #include "explain.h"
-#include "hash.h"
 #include "limiter.h"
 #include "look.h"
 #include "scopes.h"
@@ -95,29 +94,6 @@ TL_COLD static bool has_keys(const tlshm_request *request)
     return false;
 }
 
-/* What a repeat of an idempotency key must match: the set of scopes and the amounts. */
-static uint64_t fingerprint(const struct tl_ask *ask)
-{
-    uint64_t set = 0;
-    for (unsigned i = 0; i < ask->scopes; i++)
-        set += tl_hash(&ask->scope[i], sizeof ask->scope[i], 1);
-    return tl_hash(ask->need, sizeof ask->need, set);
-}
-
-static void fill_ask(const tlshm_request *request, struct tl_ask *ask)
-{
-    ask->scopes = request->scope_count;
-    tl_copy_private(ask->need, request->estimate.of, TLSHM_UNITS);
-    ask->need[TLSHM_REQUESTS] = tl_max(ask->need[TLSHM_REQUESTS], 1);
-    ask->need[TLSHM_CONCURRENCY] = 1;
-    ask->ttl_ns = request->ttl_ns;
-    ask->flags = request->flags;
-    ask->tag = request->tag;
-    ask->key = request->idempotency_key;
-    ask->key_len = request->idempotency_len;
-    ask->fingerprint = 0;
-}
-
 /* No cell for a new scope: a refusal, as a full table of reservations is. */
 static int refuse_full(struct tl_thread *thread, tlshm_refusal *why)
 {
@@ -133,25 +109,32 @@ static int refuse_full(struct tl_thread *thread, tlshm_refusal *why)
 
 #define STALE_TRIES 8 /* scopes recycled between look-up and use, so many times in one call: not by chance */
 
+/* The scopes are resolved anew, as often as one of them proves to be recycled. */
+TL_COLD static int reserve_stale(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask,
+                                 tlshm_id *id, struct tl_no *no)
+{
+    int rc = -TLSHM_ESTALE;
+    for (unsigned tries = 1; rc == -TLSHM_ESTALE && tries < STALE_TRIES && has_keys(request); tries++) {
+        rc = resolve_all(t, thread, request, true, ask);
+        if (rc == 0)
+            rc = tl_limiter_reserve(thread, request, ask, id, no);
+    }
+    return rc;
+}
+
 static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_ask ask;
-    struct tl_no no = {.detailed = why != NULL};
+    struct tl_no no;
     tlshm_id made = 0;
-    int rc = -TLSHM_ESTALE;
-    fill_ask(request, &ask);
-    for (unsigned tries = 0; rc == -TLSHM_ESTALE && tries < STALE_TRIES; tries++) {
-        rc = resolve_all(t, thread, request, tries > 0, &ask);
-        if (rc == -TLSHM_ENOROOM)
-            return refuse_full(thread, why);
-        if (rc < 0)
-            return rc;
-        if (ask.key)
-            ask.fingerprint = fingerprint(&ask);
-        rc = tl_limiter_reserve(thread, &ask, &made, &no);
-        if (rc == -TLSHM_ESTALE && !has_keys(request))
-            break;
-    }
+    no.detailed = why != NULL;
+    int rc = resolve_all(t, thread, request, false, &ask);
+    if (TL_LIKELY(rc == 0))
+        rc = tl_limiter_reserve(thread, request, &ask, &made, &no);
+    if (TL_UNLIKELY(rc == -TLSHM_ESTALE))
+        rc = reserve_stale(t, thread, request, &ask, &made, &no);
+    if (TL_UNLIKELY(rc == -TLSHM_ENOROOM))
+        return refuse_full(thread, why);
     rc = tl_segment_answer(t, rc);
     if (TL_LIKELY(rc == TLSHM_OK) || rc == TLSHM_REPLAY)
         *id = made;
@@ -230,14 +213,14 @@ static int check_actual(const tlshm_amounts *actual, enum tlshm_outcome outcome)
 int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome, tlshm_result *result)
 {
     struct tl_thread *thread;
-    struct tl_ending ending = {.to = TLSHM_SETTLED, .outcome = outcome, .actual = actual ? actual->of : NULL};
+    struct tl_ending ending = {.to = TLSHM_SETTLED, .used = {.of = actual ? actual->of : NULL, .outcome = outcome}};
     int rc = check_actual(actual, outcome);
     if (rc < 0)
         return rc;
     rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    fill_charging(t, &ending.charging);
+    fill_charging(t, &ending.used.charging);
     rc = tl_ending_run(thread, id, &ending, result, NULL);
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);
@@ -307,12 +290,36 @@ int tlshm_resolve(tlshm_t *t, const char *key, size_t len, tlshm_handle *out)
     return rc;
 }
 
+/*
+ * What this thread knows of the scope's limits may do. `scope`: its handle, or 0 and its key. True: `rc` is the answer.
+ */
+TL_INLINE bool remaining_straight(tlshm_t *t, const tlshm_scope *scope, enum tlshm_unit unit, int64_t *out, int *rc)
+{
+    struct tl_thread *thread = tl_segment_visit(t);
+    uint64_t handle = scope->handle;
+    int64_t left;
+    if (!thread)
+        return false;
+    bool known = handle || tl_scopes_resolve(t, &thread->hand, scope->key, scope->len, false, &handle) == 0;
+    known = known && tl_straight_remaining(thread, handle, unit, &left);
+    tl_segment_leave(thread);
+    if (!known)
+        return false;
+    *rc = tl_segment_answer(t, 0);
+    if (*rc == 0)
+        *out = left;
+    return true;
+}
+
 int tlshm_remaining_handle(tlshm_t *t, tlshm_handle scope, enum tlshm_unit unit, int64_t *out)
 {
     struct tl_look look;
+    int rc;
     if (!t || !out || (unsigned)unit >= TLSHM_UNITS)
         return -TLSHM_EINVAL;
-    int rc = tl_look_at(t, scope, false, &look);
+    if (TL_LIKELY(remaining_straight(t, &(tlshm_scope){NULL, 0, scope}, unit, out, &rc)))
+        return rc;
+    rc = tl_look_at(t, scope, false, &look);
     if (rc == 0)
         *out = tl_look_remaining(&look, unit);
     return rc;
@@ -323,7 +330,10 @@ int tlshm_remaining(tlshm_t *t, const char *key, size_t len, enum tlshm_unit uni
     struct tl_look look;
     if (!t || !out || (unsigned)unit >= TLSHM_UNITS)
         return -TLSHM_EINVAL;
-    int rc = tl_look_for(t, key, len, false, &look);
+    int rc;
+    if (TL_LIKELY(remaining_straight(t, &(tlshm_scope){key, len, 0}, unit, out, &rc)))
+        return rc;
+    rc = tl_look_for(t, key, len, false, &look);
     if (rc == 0)
         *out = tl_look_remaining(&look, unit);
     return rc;

@@ -19,6 +19,20 @@ struct tl_ask {
     uint64_t fingerprint; /* of scopes and amounts: what a repeat of the key must match */
 };
 
+/* All but the scopes, which were resolved before, and the fingerprint. */
+TL_INLINE void tl_ask_fill(struct tl_ask *ask, const tlshm_request *request)
+{
+    ask->scopes = request->scope_count;
+    tl_copy_private(ask->need, request->estimate.of, TLSHM_UNITS);
+    ask->need[TLSHM_REQUESTS] = tl_max(ask->need[TLSHM_REQUESTS], 1);
+    ask->need[TLSHM_CONCURRENCY] = 1;
+    ask->ttl_ns = request->ttl_ns;
+    ask->flags = request->flags;
+    ask->tag = request->tag;
+    ask->key = request->idempotency_key;
+    ask->key_len = request->idempotency_len;
+}
+
 /* Why a request is refused, without the details. */
 struct tl_no {
     bool detailed; /* set by the caller: the details will be asked for, see explain.h */

@@ -126,6 +126,20 @@ TL_INLINE void tl_fence_release(void)
 #define TL_UNROLL_TWO _Pragma("GCC unroll 2")
 #endif
 
+typedef uint64_t tl_pair __attribute__((vector_size(16), may_alias));
+
+/* A line of data words in private. */
+struct tl_line {
+    tl_pair at[4];
+};
+
+/* A pair of private words. What was just written word by word is not read in larger pieces: see tl_copy_private(). */
+TL_INLINE tl_pair tl_pair_of(const uint64_t *words)
+{
+    const volatile uint64_t *one_by_one = words;
+    return (tl_pair){one_by_one[0], one_by_one[1]};
+}
+
 /* Private words into a spare. */
 TL_INLINE void tl_words_out(tl_word *to, const uint64_t *from, unsigned words)
 {
@@ -174,15 +188,25 @@ TL_INLINE uint64_t tl_step_out(tl_word *before, tl_word *after, const tl_word *f
     return any;
 }
 
+TL_INLINE void tl_line_in(struct tl_line *to, const tl_word *from)
+{
+    uint64_t word[8];
+    tl_copy_in(word, from, 8);
+    for (unsigned i = 0; i < 4; i++)
+        to->at[i] = (tl_pair){word[2 * i], word[2 * i + 1]};
+}
+
+TL_INLINE void tl_line_out(tl_word *to, const struct tl_line *from)
+{
+    uint64_t word[8];
+    for (unsigned i = 0; i < 8; i++)
+        word[i] = from->at[i / 2][i % 2];
+    tl_words_out(to, word, 8);
+}
+
 #else
 
-/*
- * 16 bytes at a time: half of the stores, which every CAS has to wait for (the largest single gain measured). A pair must
- * not be read from private words that were just written one by one: the processor would wait for those stores to reach
- * the cache.
- */
-typedef uint64_t tl_pair __attribute__((vector_size(16), may_alias));
-
+/* 16 bytes at a time: half of the stores, which every CAS has to wait for (the largest single gain measured). */
 TL_INLINE tl_pair tl_pair_at(const tl_word *p)
 {
     return *(const volatile tl_pair *)(const volatile void *)p;
@@ -208,13 +232,27 @@ TL_INLINE uint64_t tl_step_out(tl_word *before, tl_word *after, const tl_word *f
     tl_pair any = {0, 0};
     TL_UNROLL
     for (unsigned i = 0; i < words; i += 2) {
-        const volatile uint64_t *one_by_one = delta + i;
-        tl_pair was = tl_pair_at(from + i), step = {one_by_one[0], one_by_one[1]}, sum = was + step;
+        tl_pair was = tl_pair_at(from + i), sum = was + tl_pair_of(delta + i);
         *(volatile tl_pair *)(volatile void *)(before + i) = was;
         *(volatile tl_pair *)(volatile void *)(after + i) = sum;
         any |= i % 4 == 2 ? (tl_pair){sum[0], 0} : sum;
     }
     return any[0] | any[1];
+}
+
+/* Both 16-byte aligned. */
+TL_INLINE void tl_line_in(struct tl_line *to, const tl_word *from)
+{
+    TL_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        to->at[i] = tl_pair_at(from + 2 * i);
+}
+
+TL_INLINE void tl_line_out(tl_word *to, const struct tl_line *from)
+{
+    TL_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        *(volatile tl_pair *)(volatile void *)(to + 2 * i) = from->at[i];
 }
 
 #endif

@@ -24,7 +24,7 @@ static void compute(struct tl_ceiling *c, const struct tl_map *map, uint32_t cel
                     const struct tl_limits *limits, uint64_t now)
 {
     for (unsigned unit = 0; unit < TLSHM_UNITS; unit++)
-        c->most[unit] = c->cap[unit] = c->request[unit] = TL_FOREVER;
+        c->most.of[unit] = c->cap[unit] = c->request[unit] = TL_FOREVER;
     c->time = TL_FOREVER;
     c->requests = false;
     for (unsigned i = 0; i < limits->count; i++) {
@@ -35,9 +35,11 @@ static void compute(struct tl_ceiling *c, const struct tl_map *map, uint32_t cel
             note_request(c, limits->shape[i], limits->cap[i]);
             continue;
         }
-        c->most[unit] = tl_min(c->most[unit], ceiling_of(map, cell, view, i, limits->cap[i], now));
+        c->most.of[unit] = tl_min(c->most.of[unit], ceiling_of(map, cell, view, i, limits->cap[i], now));
         c->cap[unit] = tl_min(c->cap[unit], limits->cap[i]);
     }
+    for (unsigned unit = 0; unit < TLSHM_UNITS; unit++)
+        c->most.of[unit] = tl_min(c->most.of[unit], TL_CEILING_MOST);
 }
 
 TL_COLD void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, uint32_t cell,
@@ -45,8 +47,9 @@ TL_COLD void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, u
 {
     struct tl_ceiling *c = &all[cell % TL_CEILINGS];
     bool met = c->of == cell + 1;
-    if (tl_ceiling_stands(c, cell, view->stamp, view->edge, now))
+    if (tl_ceiling_is_of(c, cell, view->stamp) && now < view->edge && tl_ceiling_in_force(c))
         return;
+    c->notes++;
     c->of = cell + 1;
     c->words = 0;
     if (!met || !memo->known || memo->limits.flags || !tl_view_has_stamp(view) || now >= view->edge)
@@ -56,8 +59,8 @@ TL_COLD void tl_ceiling_note(struct tl_ceiling *all, const struct tl_map *map, u
     if (tl_load(&map->cells[cell].head) != view->head)
         return; /* what was computed may be of a sheet that was used again */
     c->stamp = view->stamp;
-    c->word[0] = &map->cells[cell].policy;
-    c->seen[0] = memo->policy;
+    c->word[0] = c->word[1] = &map->cells[cell].policy;
+    c->seen[0] = c->seen[1] = memo->policy;
     for (unsigned i = 0; i < memo->words; i++) {
         c->word[i + 1] = memo->word[i];
         c->seen[i + 1] = memo->seen[i];

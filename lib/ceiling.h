@@ -12,27 +12,38 @@
 
 #include "limits.h"
 
-#define TL_CEILINGS 64 /* a power of two */
+#define TL_CEILINGS 64                      /* a power of two */
+#define TL_CEILING_MOST (UINT64_C(1) << 62) /* no ceiling is higher, and no sum is */
 
 struct tl_ceiling {
     uint32_t of;    /* cell + 1; 0: nobody's */
     uint16_t words; /* 0: nothing is known yet */
     bool requests;  /* some limits are on single requests: those below */
+    uint64_t notes; /* grows whenever it becomes another */
     uint64_t stamp;
-    const tl_word *word[4]; /* the policy words that its limits come from ... */
+    const tl_word *word[4]; /* the policy words that its limits come from (with one only, twice) ... */
     uint64_t seen[4];       /* ... as they were */
-    uint64_t most[TLSHM_UNITS];
+    union {
+        uint64_t of[TLSHM_UNITS];
+        tl_pair pair[2]; /* tokens and cost, requests and concurrency */
+    } most;
     uint64_t cap[TLSHM_UNITS];     /* the least of a unit: what is above it never fits */
     uint64_t request[TLSHM_UNITS]; /* what a single request may ask for of a unit */
     uint64_t time;                 /* and how long it may hold it */
 };
 
-/* Is it that of the cell, whose windows have this stamp and edge? */
-TL_INLINE bool tl_ceiling_stands(const struct tl_ceiling *c, uint32_t cell, uint64_t stamp, uint64_t edge, uint64_t now)
+/* Is it that of the cell, whose windows have this stamp? */
+TL_INLINE bool tl_ceiling_is_of(const struct tl_ceiling *c, uint32_t cell, uint64_t stamp)
 {
-    bool same = c->of == cell + 1 && c->words && c->stamp == stamp && now < edge;
-    for (unsigned i = 0; same && i < c->words; i++)
-        same = tl_load(c->word[i]) == c->seen[i];
+    return c->of == cell + 1 && c->words && c->stamp == stamp;
+}
+
+/* Are its limits in force still? */
+TL_INLINE bool tl_ceiling_in_force(const struct tl_ceiling *c)
+{
+    bool same = tl_load(c->word[0]) == c->seen[0] && tl_load(c->word[1]) == c->seen[1];
+    for (unsigned i = 2; TL_UNLIKELY(i < c->words); i++)
+        same &= tl_load(c->word[i]) == c->seen[i];
     return same;
 }
 
@@ -41,19 +52,15 @@ TL_INLINE const struct tl_ceiling *tl_ceiling_of(const struct tl_ceiling *all, u
     return &all[cell % TL_CEILINGS];
 }
 
-/* Units that are not asked for are not looked at. */
-TL_INLINE bool tl_ceiling_fits_unit(const struct tl_ceiling *c, uint64_t taken, const uint64_t *need, unsigned unit)
+/*
+ * What the limits leave of units on a balance's first line, `after` it has what is wanted: as signed numbers, since no sum
+ * is near its end. It does not fit if a sign bit is set. Tokens and cost that are not asked for do not matter: `asked` has
+ * the amounts of both, each with its sign changed.
+ */
+TL_INLINE tl_pair tl_ceiling_left(const struct tl_ceiling *c, const struct tl_line *after, tl_pair asked)
 {
-    return need[unit] == 0 || taken + need[unit] <= c->most[unit];
-}
-
-/* Do all limits admit `need`, which asks for units of a balance's first line only? `balance` is that line. */
-TL_INLINE bool tl_ceiling_fits(const struct tl_ceiling *c, const tl_word *balance, const uint64_t *need)
-{
-    bool fits = tl_ceiling_fits_unit(c, tl_peek(&balance[0]) + tl_peek(&balance[4]), need, TLSHM_TOKENS);
-    fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[1]) + tl_peek(&balance[5]), need, TLSHM_COST);
-    fits &= tl_ceiling_fits_unit(c, tl_peek(&balance[6]), need, TLSHM_REQUESTS);
-    return fits & tl_ceiling_fits_unit(c, tl_peek(&balance[2]), need, TLSHM_CONCURRENCY);
+    tl_pair two = c->most.pair[0] - (after->at[0] + after->at[2]); /* the places as in layout.h */
+    return (two & asked) | (c->most.pair[1] - (tl_pair){after->at[3][0], after->at[1][0]});
 }
 
 /*
@@ -69,11 +76,11 @@ TL_INLINE bool tl_ceiling_allows(const struct tl_ceiling *c, const uint64_t *nee
            need[TLSHM_REQUESTS] <= c->request[TLSHM_REQUESTS] && c->time > 0;
 }
 
-/* Is it more than a limit itself? */
+/* Is it more than a limit itself? `need` has units of a balance's first line only. */
 TL_INLINE bool tl_ceiling_never(const struct tl_ceiling *c, const uint64_t *need)
 {
     bool never = false;
-    for (unsigned unit = 0; unit < TLSHM_UNITS; unit++)
+    for (unsigned unit = 0; unit <= TLSHM_CONCURRENCY; unit++)
         never |= need[unit] > c->cap[unit];
     return never;
 }

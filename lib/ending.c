@@ -3,7 +3,6 @@
 #include "ending.h"
 
 #include "book.h"
-#include "straight.h"
 #include "views.h"
 
 /* Reads the reservation of an id into txn.was and puts its scopes in order. */
@@ -25,8 +24,8 @@ int tl_ending_find(struct tl_thread *thread, tlshm_id id)
 /* What one unit is charged when the reservation ends this way. */
 TL_INLINE uint64_t charge_one(const struct tl_body *body, const struct tl_ending *ending, unsigned unit)
 {
-    return tl_charge(&ending->charging, (enum tlshm_unit)unit, ending->outcome, body->estimate[unit],
-                     ending->actual ? ending->actual[unit] : 0);
+    return tl_charge(&ending->used.charging, (enum tlshm_unit)unit, ending->used.outcome, body->estimate[unit],
+                     ending->used.of ? ending->used.of[unit] : 0);
 }
 
 /* Charges one unit, and sets what that adds to every balance: less held (if `held`), more used. */
@@ -59,8 +58,8 @@ static int charge_all(struct tl_txn *txn, const struct tl_ending *ending, bool h
     txn->delta[shm_used_at[TLSHM_REQUESTS]] = txn->delta[SHM_DUE] = txn->delta[SHM_INCARNATION] = 0;
     uint64_t tokens = charge_unit(txn, ending, held, settled, TLSHM_TOKENS);
     uint64_t most = tl_max(tokens, charge_unit(txn, ending, held, settled, TLSHM_COST));
-    txn->wide = (txn->was.body.info & TL_BODY_WIDE) || ending->charging.function ||
-                (ending->actual && tl_amounts_wide(ending->actual));
+    txn->wide = (txn->was.body.info & TL_BODY_WIDE) || ending->used.charging.function ||
+                (ending->used.of && tl_amounts_wide(ending->used.of));
     if (TL_UNLIKELY(txn->wide))
         most = tl_max(most, charge_wide(txn, ending, held, settled));
     return TL_UNLIKELY(most > TLSHM_AMOUNT_MAX) ? -TLSHM_ERANGE : 0;
@@ -99,7 +98,7 @@ static int commit_end(struct tl_thread *thread, bool held, unsigned status, cons
     set_due(txn);
     /* A hold expires at its deadline, whenever somebody gets to it. */
     body->ended = status == SHM_EXPIRED ? tl_min(body->deadline, txn->now) : txn->now;
-    body->info = (body->info & ~(UINT64_C(15) << 4)) | (uint64_t)ending->outcome << 4;
+    body->info = (body->info & ~(UINT64_C(15) << 4)) | (uint64_t)ending->used.outcome << 4;
     tl_body_write_end(spare, &thread->hand.map->bodies[shm_node(txn->was.head)], body);
     txn->status = status;
     txn->apart = TL_NONE;
@@ -167,19 +166,11 @@ static void count_end(struct tl_thread *thread, const struct end_step *step)
     tl_count(&thread->hand.seat->counter[which]);
 }
 
-int tl_ending_run(struct tl_thread *thread, tlshm_id id, const struct tl_ending *ending, tlshm_result *result,
-                  uint64_t *lag_ns)
+int tl_ending_run_anyhow(struct tl_thread *thread, tlshm_id id, const struct tl_ending *ending, tlshm_result *result,
+                         uint64_t *lag_ns)
 {
     struct tl_txn *txn = &thread->txn;
     bool stepped = false;
-    const struct tl_actual actual = {ending->actual, ending->outcome, &ending->charging};
-    if (TL_LIKELY(ending->to == TLSHM_SETTLED) &&
-        TL_LIKELY(tl_straight_settle(thread, id, &actual, result) == TL_STRAIGHT_DONE)) {
-        if (lag_ns)
-            *lag_ns = 0;
-        tl_count(&thread->hand.seat->counter[SHM_N_SETTLED]);
-        return TLSHM_OK;
-    }
     for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
         int rc = tl_ending_find(thread, id);
         if (rc < 0)

@@ -64,6 +64,14 @@ TL_INLINE bool tl_horizon_ties(uint64_t info)
 /* Lowers a horizon to cover a hold. */
 void tl_horizon_lower(tl_word *horizon, uint64_t deadline, bool tied);
 
+/* H1 for a hold whose record is in range. */
+TL_INLINE void tl_horizon_meet_hold(const struct tl_map *map, uint32_t record, uint64_t deadline, bool tied)
+{
+    tl_word *horizon = &map->horizons[record / SHM_BLOCK];
+    if (TL_UNLIKELY(!tl_horizon_covers(tl_load(horizon), deadline, tied)))
+        tl_horizon_lower(horizon, deadline, tied);
+}
+
 /*
  * H1, before the decision that gives `record` the head `to`, whose index and node are in range. A body that is another's
  * by now lowers a horizon too far at most.
@@ -73,11 +81,8 @@ TL_INLINE void tl_horizon_meet(const struct tl_map *map, uint32_t record, uint64
     if (shm_status(to) != SHM_HELD || TL_UNLIKELY(record >= map->reservations))
         return;
     const struct shm_body *body = &map->bodies[shm_node(to)];
-    tl_word *horizon = &map->horizons[record / SHM_BLOCK];
     uint64_t deadline = tl_peek(&body->deadline);
-    bool tied = tl_horizon_ties(tl_peek(&body->info));
-    if (TL_UNLIKELY(!tl_horizon_covers(tl_load(horizon), deadline, tied)))
-        tl_horizon_lower(horizon, deadline, tied);
+    tl_horizon_meet_hold(map, record, deadline, tl_horizon_ties(tl_peek(&body->info)));
 }
 
 /* H2. The word that it has now. */

@@ -44,6 +44,14 @@ static bool same_key(const struct tl_body *body, const struct tl_ask *ask)
     return tl_body_idempotency_len(body) == ask->key_len && memcmp(body->idempotency, ask->key, ask->key_len) == 0;
 }
 
+uint64_t tl_idempotency_fingerprint(const struct tl_ask *ask)
+{
+    uint64_t set = 0;
+    for (unsigned i = 0; i < ask->scopes; i++)
+        set += tl_hash(&ask->scope[i], sizeof ask->scope[i], 1);
+    return tl_hash(ask->need, sizeof ask->need, set);
+}
+
 int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id)
 {
     uint64_t hash = hash_key(thread, ask);

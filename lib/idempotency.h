@@ -12,6 +12,9 @@
 #include "ask.h"
 #include "segment.h"
 
+/* What a repeat of the key must match: the set of scopes and the amounts. */
+uint64_t tl_idempotency_fingerprint(const struct tl_ask *ask);
+
 /* TLSHM_REPLAY and the id; 0: the key is new; -TLSHM_EMISMATCH; -TLSHM_ECORRUPT. */
 int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id);
 

@@ -7,7 +7,6 @@
 #include "expiry.h"
 #include "idempotency.h"
 #include "records.h"
-#include "straight.h"
 #include "views.h"
 
 /* Reads the limits of scope j and brings its view to them. 0, 1 (look again) or an error. */
@@ -268,9 +267,10 @@ TL_INLINE int write_reservation(struct tl_thread *thread, const struct tl_ask *a
     struct shm_body *to = tl_txn_spare_body(&thread->hand);
     if (TL_UNLIKELY(!to))
         return -TLSHM_ECORRUPT;
-    uint64_t info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, entered);
-    const struct tl_birth birth = {generation, txn->now, deadline};
-    tl_records_write(thread, to, ask, ask->scopes, txn->wide ? info | TL_BODY_WIDE : info, &birth);
+    uint64_t info = tl_body_info(ask->scopes, TLSHM_EXACT, ask->flags, ask->key ? (unsigned)ask->key_len : 0, entered) |
+                    (txn->wide ? TL_BODY_WIDE : 0);
+    const struct tl_birth birth = {generation, txn->now, deadline, info, ask->tag};
+    tl_records_write(thread, to, &birth, ask->scope, ask->scopes, ask->need);
     if (TL_UNLIKELY(txn->wide || ask->key))
         write_rare(to, ask);
     txn->status = SHM_HELD;
@@ -328,12 +328,6 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
     return TL_UNLIKELY(rc < 0) ? rc : tl_book_commit(&thread->hand, txn);
 }
 
-static int refuse(struct tl_thread *thread, const struct tl_no *no)
-{
-    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + no->reason]);
-    return TLSHM_REFUSED;
-}
-
 /* A full table may be full of holds that are overdue. */
 static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *made)
 {
@@ -343,16 +337,13 @@ static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *ma
     return tl_expiry_all(thread, NULL) > 0;
 }
 
-int tl_limiter_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
+int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask, tlshm_id *id,
+                              struct tl_no *no)
 {
     bool stepped = false, made = false;
-    int straight = tl_straight_reserve(thread, ask, id, no);
-    if (TL_LIKELY(straight == TL_STRAIGHT_DONE)) {
-        tl_count(&thread->hand.seat->counter[SHM_N_ADMITTED]);
-        return TLSHM_OK;
-    }
-    if (straight == TL_STRAIGHT_REFUSED)
-        return refuse(thread, no);
+    tl_ask_fill(ask, request);
+    if (ask->key)
+        ask->fingerprint = tl_idempotency_fingerprint(ask);
     for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
         int rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0;
         if (rc != 0) {
@@ -371,7 +362,7 @@ int tl_limiter_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
             rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0; /* what stands in the way may be its own first */
             if (rc == TLSHM_REPLAY)
                 tl_count(&thread->hand.seat->counter[SHM_N_REPLAYED]);
-            return rc != 0 ? rc : refuse(thread, no);
+            return rc != 0 ? rc : tl_limiter_refuse(thread, no);
         }
         if (rc == SAID_NO || rc == AGAIN)
             continue;
@@ -481,7 +472,7 @@ int tl_limiter_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *mor
             return TLSHM_OK;
         }
         if (rc == SAID_NO)
-            return refuse(thread, no);
+            return tl_limiter_refuse(thread, no);
         if (rc == AGAIN)
             continue;
         if (rc != LOST)

@@ -14,6 +14,12 @@ struct tl_charging {
     void *context;
 };
 
+/* Is each unit charged what was used of it, whatever the estimate? */
+TL_INLINE bool tl_charge_is_use(const struct tl_charging *charging, enum tlshm_outcome outcome)
+{
+    return outcome == TLSHM_EXACT && charging->policy == TLSHM_CHARGE_ACTUAL && !charging->function;
+}
+
 /* The charge of one unit. */
 TL_INLINE uint64_t tl_charge(const struct tl_charging *charging, enum tlshm_unit unit, enum tlshm_outcome outcome,
                              uint64_t estimate, uint64_t actual)

@@ -6,7 +6,6 @@
 #ifndef TL_RECORDS_H
 #define TL_RECORDS_H
 
-#include "ask.h"
 #include "ids.h"
 #include "segment.h"
 
@@ -64,33 +63,33 @@ TL_INLINE bool tl_records_next(struct tl_thread *thread, uint32_t *index, uint64
     return tl_txn_is_over(&thread->hand, ref);
 }
 
-/* When a new reservation begins and ends, and what it is called. */
+/* What a new reservation is told by: its generation, when it begins and ends, `info` as body.h has it, its tag. */
 struct tl_birth {
-    uint64_t generation, now, deadline;
+    uint64_t generation, now, deadline, info, tag;
 };
 
-/* Writes what every new reservation has into a spare body; `info` as body.h has it. */
-TL_INLINE void tl_records_write(const struct tl_thread *thread, struct shm_body *to, const struct tl_ask *ask,
-                                unsigned scopes, uint64_t info, const struct tl_birth *birth)
+/* Writes what every new reservation has into a spare body. `scope`: handles; `need`: of the units of its first part. */
+TL_INLINE void tl_records_write(const struct tl_thread *thread, struct shm_body *to, const struct tl_birth *birth,
+                                const uint64_t *scope, unsigned scopes, const uint64_t *need)
 {
     tl_hook(TL_WRITE, to);
-    tl_store_relaxed(&to->info, info);
+    tl_store_relaxed(&to->info, birth->info);
     tl_store_relaxed(&to->ended, 0);
     tl_store_relaxed(&to->charged[0], 0);
     tl_store_relaxed(&to->charged[1], 0);
-    tl_store_relaxed(&to->charged[2], ask->need[TLSHM_REQUESTS]); /* used at admission, for good */
+    tl_store_relaxed(&to->charged[2], need[TLSHM_REQUESTS]); /* used at admission, for good */
     tl_store_relaxed(&to->deadline, birth->deadline);
     tl_store_relaxed(&to->generation, birth->generation);
     tl_store_relaxed(&to->owner, thread->hand.owner);
     tl_store_relaxed(&to->created, birth->now);
-    tl_store_relaxed(&to->tag, ask->tag);
+    tl_store_relaxed(&to->tag, birth->tag);
     TL_UNROLL
     for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++)
-        tl_store_relaxed(&to->estimate[i], ask->need[tl_body_plain[i]]);
-    tl_store_relaxed(&to->scope[0], ask->scope[0]);
-    tl_store_relaxed(&to->scope[1], scopes > 1 ? ask->scope[1] : 0);
+        tl_store_relaxed(&to->estimate[i], need[tl_body_plain[i]]);
+    tl_store_relaxed(&to->scope[0], scope[0]);
+    tl_store_relaxed(&to->scope[1], scopes > 1 ? scope[1] : 0);
     for (unsigned i = 2; i < scopes; i++)
-        tl_store_relaxed(&to->more_scopes[i - 2], ask->scope[i]);
+        tl_store_relaxed(&to->more_scopes[i - 2], scope[i]);
 }
 
 #endif

@@ -14,8 +14,8 @@
 
 #include <signal.h>
 
-#include "ceiling.h"
 #include "keys.h"
+#include "lane.h"
 #include "os.h"
 #include "seat.h"
 
@@ -45,6 +45,8 @@ struct tl_thread {
     struct tl_txn txn;                            /* the operation in the making: too large for every stack */
     struct tl_limits_memo memo[TLSHM_SCOPES_MAX]; /* what its scopes are limited to, by txn.cell */
     struct tl_ceiling ceiling[TL_CEILINGS];       /* what it lately found them to admit */
+    struct tl_lane lane[TLSHM_SCOPES_MAX];        /* the cells of txn as it left them, see txn.lanes */
+    struct tl_lanes lanes;
 };
 
 /* What this thread has in its attachments, and the fork generation that it had when it got it. */
@@ -68,17 +70,29 @@ TL_INLINE int tl_segment_answer(const struct tlshm *t, int rc)
 }
 
 /*
+ * For a call that only looks: what this thread has here already, if it is not inside a call; else NULL. Not for long: it is
+ * left with tl_segment_leave().
+ */
+TL_INLINE struct tl_thread *tl_segment_visit(const struct tlshm *t)
+{
+    struct tl_thread *thread = tl_segment_threads;
+    bool mine = thread && thread->t == t && tl_load_relaxed(tl_os_fork_word) == tl_segment_generation;
+    if (TL_UNLIKELY(!mine || thread->busy || tl_segment_lost(t)))
+        return NULL;
+    thread->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return thread;
+}
+
+/*
  * Enters a call that writes: finds or makes the thread's seat. On 0 the caller leaves with tl_segment_leave().
  * 0, -TLSHM_EINVAL, -TLSHM_EREADONLY, -TLSHM_EREENTRANT, -TLSHM_ENOSEAT, -TLSHM_ENOMEM, -TLSHM_ETRUNCATED: it was lost.
  */
 TL_INLINE int tl_segment_enter(struct tlshm *t, struct tl_thread **out)
 {
-    struct tl_thread *thread = tl_segment_threads;
-    bool mine = thread && thread->t == t && tl_load_relaxed(tl_os_fork_word) == tl_segment_generation;
-    if (TL_UNLIKELY(!mine || thread->busy || tl_segment_lost(t)))
+    struct tl_thread *thread = tl_segment_visit(t);
+    if (TL_UNLIKELY(!thread))
         return tl_segment_enter_anew(t, out);
-    thread->busy = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     *out = thread;
     return 0;
 }

@@ -5,22 +5,35 @@
 #include "book.h"
 #include "records.h"
 
-/* One of the cells: what its head leads to, and the spare that is to follow. */
-struct side {
-    uint32_t cell;
-    uint64_t head, ref, time, stamp, edge;
-    const struct shm_sheet *sheet;
-    struct shm_sheet *spare;
-};
-
 /* The operation: where the record goes, and by what the balances change. */
 struct step {
-    uint64_t number, ref, from, to, now, edge, sums, deadline;
+    uint64_t number, ref, from, to, now, deadline;
     int64_t offset;
     uint32_t index;
+    bool tied; /* with the deadline: of a hold that is made */
     struct shm_body *body;
-    uint64_t delta[SHM_NARROW_WORDS];
+    struct tl_line delta;
 };
+
+/* The first line of a balance as it is and as it is to be. */
+struct side {
+    struct tl_line before, after;
+};
+
+/* A call for each of the cells. The first two are written out, so that what is theirs may stay in registers. */
+#define FOR_CELLS(cells, call)                                                                                         \
+    do {                                                                                                               \
+        {                                                                                                              \
+            enum { j = 0 };                                                                                            \
+            call;                                                                                                      \
+        }                                                                                                              \
+        if ((cells) > 1) {                                                                                             \
+            enum { j = 1 };                                                                                            \
+            call;                                                                                                      \
+        }                                                                                                              \
+        for (unsigned j = 2; j < (cells); j++)                                                                         \
+            call;                                                                                                      \
+    } while (0)
 
 /* ------------------------------------------------------------------------------------------------------- what is there */
 
@@ -33,54 +46,105 @@ TL_INLINE bool is_usual(const struct tl_txn *txn, const uint64_t *scope, unsigne
     return same;
 }
 
-/* Looks at cell j of the operation. False: something is unusual. True if the head still stands at the commit. */
-TL_INLINE bool look(const struct tl_thread *thread, unsigned j, struct side *s)
+/* Looks at cell j of the operation. False: something is unusual. */
+static bool meet(struct tl_thread *thread, unsigned j)
 {
     const struct tl_hand *hand = &thread->hand;
     const struct tl_map *map = hand->map;
+    struct tl_lane *l = &thread->lane[j];
     uint64_t spare = tl_load_relaxed(&hand->seat->spare[j]), handle = thread->txn.order_of[thread->txn.asked[j]];
-    s->cell = thread->txn.cell[j];
-    s->head = tl_load(&map->cells[s->cell].head);
-    if (shm_node(s->head) >= map->sheet_count || spare >= map->sheet_count || hand->spare_of[j] != s->cell + 1)
+    l->cell = thread->txn.cell[j];
+    l->at = &map->cells[l->cell];
+    l->head = tl_load(&l->at->head);
+    if (shm_node(l->head) >= map->sheet_count || spare >= map->sheet_count || hand->spare_of[j] != l->cell + 1)
         return false;
-    s->sheet = tl_map_sheet(map, shm_node(s->head));
-    s->spare = tl_map_sheet(map, (uint32_t)spare);
-    s->ref = tl_load(&s->sheet->ref);
-    bool own = tl_txn_is_own(hand, s->ref);
-    s->time = tl_max(tl_peek(&s->sheet->time1), own ? 0 : s->ref >> 2);
-    s->stamp = tl_peek(&s->sheet->windows);
-    s->edge = tl_peek(&s->sheet->edge);
-    return (own || (s->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&s->sheet->wide) == 0 &&
-           tl_load_relaxed(&s->spare->windows) == s->stamp &&
-           tl_peek(&s->sheet->after.word[SHM_INCARNATION]) == tl_handle_incarnation(handle);
+    l->spare_node = (uint32_t)spare;
+    l->sheet = tl_map_sheet(map, shm_node(l->head));
+    l->spare = tl_map_sheet(map, l->spare_node);
+    l->ref = tl_load(&l->sheet->ref);
+    bool own = tl_txn_is_own(hand, l->ref);
+    l->time = tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2);
+    l->stamp = tl_peek(&l->sheet->windows);
+    l->edge = tl_peek(&l->sheet->edge);
+    l->offset = tl_peek(&l->sheet->offset);
+    l->ceiling = tl_ceiling_of(thread->ceiling, l->cell);
+    l->notes = 0; /* a ceiling of somebody has been noted once at least */
+    return (own || (l->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&l->sheet->wide) == 0 &&
+           tl_load_relaxed(&l->spare->windows) == l->stamp &&
+           tl_peek(&l->sheet->after.word[SHM_INCARNATION]) == tl_handle_incarnation(handle);
+}
+
+/* The same for all of them. What was read is true if the heads are still the same afterwards. */
+TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
+{
+    thread->txn.lanes = 0;
+    for (unsigned j = 0; j < cells; j++)
+        if (!meet(thread, j))
+            return false;
+    tl_fence_acquire();
+    thread->lanes = (struct tl_lanes){.edge = TL_FOREVER};
+    for (unsigned j = 0; j < cells; j++) {
+        const struct tl_lane *l = &thread->lane[j];
+        if (!tl_lane_stands(l) || l->time >= l->edge)
+            return false;
+        thread->lanes.edge = tl_min(thread->lanes.edge, l->edge);
+        thread->lanes.time = tl_max(thread->lanes.time, l->time);
+    }
+    thread->txn.lanes = cells;
+    return true;
+}
+
+/* Another distance of the clocks than the last time: does it still go with all windows? */
+TL_COLD static bool meet_offset(struct tl_thread *thread, unsigned cells, int64_t offset)
+{
+    for (unsigned j = 0; j < cells; j++)
+        if (tl_history_stepped(offset, thread->lane[j].offset))
+            return false;
+    thread->lanes.offset = offset;
+    return true;
 }
 
 /* No bucket is to be opened, and no clock has moved against another. */
-TL_INLINE bool is_still(const struct side *s, uint64_t now, int64_t offset)
+TL_INLINE bool are_still(struct tl_thread *thread, unsigned cells, const struct step *step)
 {
-    return tl_max(now, s->time) < s->edge && now + TL_BACK_TOLERANCE_NS >= s->time &&
-           !tl_history_stepped(offset, tl_peek(&s->sheet->offset));
+    const struct tl_lanes *lanes = &thread->lanes;
+    return step->now < lanes->edge && step->now + TL_BACK_TOLERANCE_NS >= lanes->time &&
+           (TL_LIKELY(step->offset == lanes->offset) || meet_offset(thread, cells, step->offset));
 }
 
 /* Looks at the cells, then at the clock. */
-TL_INLINE bool look_at_all(struct tl_thread *thread, struct side *s, unsigned cells, struct step *step)
+TL_INLINE bool look_at_all(struct tl_thread *thread, unsigned cells, struct step *step)
 {
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++)
-        if (!look(thread, j, &s[j]))
-            return false;
-    if (tl_load_relaxed(&thread->hand.map->cells[s[0].cell].knock) != 0)
+    const struct tl_lane *lane = thread->lane;
+    bool stand = thread->txn.lanes == cells;
+    if (TL_LIKELY(stand))
+        FOR_CELLS(cells, stand &= tl_lane_stands(&lane[j]));
+    if (TL_UNLIKELY(!stand) && !meet_all(thread, cells))
+        return false;
+    if (TL_UNLIKELY(tl_load_relaxed(&lane[0].at->knock) != 0))
         return false;
     step->now = tl_clock_now(&thread->hand.clock);
     step->offset = tl_clock_wall_offset(&thread->hand.clock);
-    step->edge = TL_FOREVER;
-    bool still = true;
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++) {
-        step->edge = tl_min(step->edge, s[j].edge);
-        still &= is_still(&s[j], step->now, step->offset);
-    }
-    return still;
+    return are_still(thread, cells, step);
+}
+
+/* Reads the balance of a cell and adds to it. Returns the new sums, or-ed together: words that are sums, of two halves. */
+TL_INLINE tl_pair add(const struct tl_lane *l, const struct step *step, struct side *s)
+{
+    tl_line_in(&s->before, l->sheet->after.word);
+    TL_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        s->after.at[i] = s->before.at[i] + step->delta.at[i];
+    /* the places as in layout.h: the second words of these two are no sums */
+    return s->after.at[0] | s->after.at[2] | ((s->after.at[1] | s->after.at[3]) & (tl_pair){UINT64_MAX, 0});
+}
+
+/* The same for all cells. False: a sum is near its end. */
+TL_INLINE bool add_all(const struct tl_thread *thread, unsigned cells, const struct step *step, struct side *s)
+{
+    tl_pair sums = {0, 0};
+    FOR_CELLS(cells, sums |= add(&thread->lane[j], step, &s[j]));
+    return TL_LIKELY((sums[0] | sums[1]) < TL_SUM_NEAR);
 }
 
 /* The spare body, and the operation's number. */
@@ -89,7 +153,6 @@ TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *s
     uint64_t spare = tl_load_relaxed(&hand->seat->spare_body);
     if (spare >= hand->map->body_count)
         return false;
-    step->sums = 0;
     step->number = tl_txn_next_number(hand->seat);
     step->ref = shm_ref(hand->seat_index, step->number);
     step->to = shm_record_head(status, step->from, (uint32_t)spare);
@@ -100,65 +163,76 @@ TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *s
 /* ------------------------------------------------------------------------------------------------------- what is done */
 
 /* Writes the sheet that follows. The windows are there already. */
-TL_INLINE void write_side(const struct side *s, uint64_t due, struct step *step)
+TL_INLINE void write_side(const struct tl_lane *l, struct side *s, uint64_t due, const struct step *step)
 {
-    struct shm_sheet *to = s->spare;
-    tl_txn_write_origin(to, step->ref, step->now, step->offset, s->time);
+    struct shm_sheet *to = l->spare;
+    tl_txn_write_origin(to, step->ref, step->now, step->offset, l->time);
     tl_store_relaxed(&to->wide, 0);
-    step->sums |= tl_step_out(to->before.word, to->after.word, s->sheet->after.word, step->delta, SHM_NARROW_WORDS);
-    tl_store_relaxed(&to->after.word[SHM_DUE], due);
+    s->after.at[SHM_DUE / 2][SHM_DUE % 2] = due;
+    tl_line_out(to->before.word, &s->before);
+    tl_line_out(to->after.word, &s->after);
 }
 
-TL_INLINE void write_seat(struct shm_seat *seat, const struct side *s, unsigned cells, const struct step *step)
+TL_INLINE bool swing(const struct tl_lane *l)
 {
-    tl_txn_write_goal(seat, cells, step->index, step->from, step->to);
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++)
-        tl_txn_write_step(seat, j, s[j].cell, s[j].head);
+    return tl_cas(&l->at->head, l->head, shm_next_head(l->head, l->spare_node));
 }
 
 /* After the decision: the same as in general. */
-TL_INLINE void close_straight(struct tl_hand *hand, const struct side *s, unsigned cells, const struct step *step)
+TL_INLINE void close_one(struct tl_thread *thread, unsigned j, const struct step *step, uint64_t date)
 {
-    struct shm_seat *seat = hand->seat;
-    uint64_t date = tl_clock_now(&hand->clock) & SHM_DATE_MASK;
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++) {
-        tl_txn_mark_own(hand, j, s[j].ref, s[j].spare, step->ref, date >= step->edge ? date : 0);
-        tl_store_relaxed(&seat->spare[j], shm_node(s[j].head));
-    }
+    struct tl_lane *l = &thread->lane[j];
+    /* the sheet that it displaced was its own, or is marked: nobody else has come in */
+    if (TL_UNLIKELY(thread->hand.foreign[j] || date) &&
+        tl_txn_mark_own(&thread->hand, j, l->ref, l->spare, step->ref, date))
+        thread->txn.lanes = 0;
+    tl_store_relaxed(&thread->hand.seat->spare[j], shm_node(l->head));
+    tl_lane_turn(l, shm_next_head(l->head, l->spare_node), step->ref, step->now);
+}
+
+TL_INLINE void close_straight(struct tl_thread *thread, unsigned cells, const struct step *step)
+{
+    struct shm_seat *seat = thread->hand.seat;
+    uint64_t now = tl_clock_now(&thread->hand.clock) & SHM_DATE_MASK, date = now >= thread->lanes.edge ? now : 0;
+    FOR_CELLS(cells, close_one(thread, j, step, date));
+    thread->lanes.time = tl_max(thread->lanes.time, step->now);
     tl_store_relaxed(&seat->spare_body, shm_node(step->from));
     tl_txn_close(seat, step->number);
 }
 
-TL_INLINE bool swing_others(const struct tl_hand *hand, const struct side *s, unsigned cells)
+TL_INLINE bool swing_others(const struct tl_lane *lane, unsigned cells)
 {
-    TL_UNROLL_TWO
-    for (unsigned j = 1; j < cells; j++)
-        if (TL_UNLIKELY(!tl_txn_swing(hand, j, s[j].cell, s[j].head)))
+    if (cells > 1 && TL_UNLIKELY(!swing(&lane[1])))
+        return false;
+    for (unsigned j = 2; j < cells; j++)
+        if (TL_UNLIKELY(!swing(&lane[j])))
             return false;
     return true;
 }
 
-/* Publishes what was written and carries it out. 1: done; 0: somebody was faster, or a sum is near its end. */
-TL_INLINE int carry_out(struct tl_hand *hand, const struct side *s, unsigned cells, const struct step *step)
+/* Publishes what was written and carries it out. `hold`: it makes one. 1: done; 0: somebody was faster. */
+TL_INLINE int carry_out(struct tl_thread *thread, unsigned cells, bool hold, const struct step *step)
 {
+    struct tl_hand *hand = &thread->hand;
     struct shm_seat *seat = hand->seat;
-    if (TL_UNLIKELY(step->sums >= TL_SUM_NEAR))
-        return 0;
+    const struct tl_lane *lane = thread->lane;
     tl_store_relaxed(&step->body->ref, step->ref);
-    write_seat(seat, s, cells, step);
+    tl_txn_write_goal(seat, cells, step->index, step->from, step->to);
+    FOR_CELLS(cells, tl_txn_write_step(seat, j, lane[j].cell, lane[j].head, lane[j].spare_node));
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(step->number)); /* E1 */
-    if (TL_UNLIKELY(!tl_txn_swing(hand, 0, s[0].cell, s[0].head))) {
+    if (TL_UNLIKELY(!swing(&lane[0]))) {
         tl_txn_close(seat, step->number); /* never visible: the nodes are still private */
         return 0;
     }
-    tl_horizon_meet(hand->map, step->index, step->to);
-    if (TL_UNLIKELY(!swing_others(hand, s, cells) ||
-                    !tl_cas(&hand->map->records[step->index].head, step->from, step->to)))
-        return tl_txn_go_on(hand, step->number, step->edge) == 1;
-    close_straight(hand, s, cells, step);
+    if (hold)
+        tl_horizon_meet_hold(hand->map, step->index, step->deadline, step->tied);
+    if (TL_UNLIKELY(!swing_others(lane, cells) ||
+                    !tl_cas(&hand->map->records[step->index].head, step->from, step->to))) {
+        thread->txn.lanes = 0;
+        return tl_txn_go_on(hand, step->number, thread->lanes.edge) == 1;
+    }
+    close_straight(thread, cells, step);
     return 1;
 }
 
@@ -166,45 +240,49 @@ TL_INLINE int carry_out(struct tl_hand *hand, const struct side *s, unsigned cel
 
 enum verdict { FITS, FITS_NOT, UNKNOWN };
 
+/* What is asked for. */
+struct want {
+    uint64_t need[TLSHM_CONCURRENCY + 1]; /* of the units on a balance's first line */
+    uint64_t ttl_ns;
+};
+
 /*
  * What the limits that are remembered say; true if the sheets stand. All policy words are those that this thread has seen
  * in former calls, and no word comes back: so all of them stood when the first was looked at, on one side of every change
  * of many (pending.h). Sets the deadline.
  */
-TL_INLINE enum verdict judge(const struct tl_thread *thread, const struct side *s, unsigned cells,
-                             const struct tl_ask *ask, struct step *step)
+TL_INLINE enum verdict judge(struct tl_thread *thread, const struct side *s, unsigned cells, const struct want *want,
+                             struct step *step)
 {
-    const uint64_t *need = ask->need, now = step->now;
-    uint64_t ttl = ask->ttl_ns;
-    bool fits = true;
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++) {
-        const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, s[j].cell);
-        if (!tl_ceiling_stands(c, s[j].cell, s[j].stamp, s[j].edge, now))
-            return UNKNOWN;
-        if (TL_UNLIKELY(!tl_ceiling_allows(c, need, &ttl)))
-            return UNKNOWN;
-        fits &= tl_ceiling_fits(c, s[j].sheet->after.word, need);
-    }
-    step->deadline = now + ttl;
-    return TL_LIKELY(fits) ? FITS : FITS_NOT;
+    struct tl_lane *lane = thread->lane;
+    const tl_pair asked = -step->delta.at[0];
+    uint64_t ttl = want->ttl_ns;
+    tl_pair left = {0, 0};
+    bool known = true;
+    FOR_CELLS(cells,
+              known = known && tl_lane_is_limited(&lane[j]) && tl_ceiling_allows(lane[j].ceiling, want->need, &ttl));
+    FOR_CELLS(cells, left |= tl_ceiling_left(lane[j].ceiling, &s[j].after, asked));
+    step->deadline = step->now + ttl;
+    if (TL_UNLIKELY(!known))
+        return UNKNOWN;
+    return TL_LIKELY((int64_t)(left[0] | left[1]) >= 0) ? FITS : FITS_NOT;
 }
 
 /*
  * It does not fit. Certain if no overdue hold is in the way and the sheets stand; the details would have to be looked for
  * the general way.
  */
-static int refuse(const struct tl_thread *thread, const struct side *s, unsigned cells, const uint64_t *need,
-                  uint64_t now, struct tl_no *no)
+static int refuse(const struct tl_thread *thread, unsigned cells, const uint64_t *need, uint64_t now, struct tl_no *no)
 {
+    const struct tl_lane *lane = thread->lane;
     bool certain = !no->detailed, never = false;
     for (unsigned j = 0; certain && j < cells; j++) {
-        certain = tl_peek(&s[j].sheet->after.word[SHM_DUE]) > now;
-        never |= tl_ceiling_never(tl_ceiling_of(thread->ceiling, s[j].cell), need);
+        certain = tl_peek(&lane[j].sheet->after.word[SHM_DUE]) > now;
+        never |= tl_ceiling_never(lane[j].ceiling, need);
     }
     tl_fence_acquire();
     for (unsigned j = 0; certain && j < cells; j++)
-        certain = tl_load(&thread->hand.map->cells[s[j].cell].head) == s[j].head;
+        certain = tl_load(&lane[j].at->head) == lane[j].head;
     if (!certain)
         return 0;
     no->reason = never ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
@@ -214,47 +292,62 @@ static int refuse(const struct tl_thread *thread, const struct side *s, unsigned
 
 TL_INLINE uint64_t earlier_due(const struct side *s, uint64_t deadline)
 {
-    return tl_min(tl_peek(&s->sheet->after.word[SHM_DUE]), deadline);
+    return tl_min(s->before.at[SHM_DUE / 2][SHM_DUE % 2], deadline);
 }
 
-TL_INLINE int reserve(struct tl_thread *thread, const struct tl_ask *ask, unsigned cells, tlshm_id *id,
-                      struct tl_no *no)
+/* What a reservation adds to the first line of a balance: requests are used, the rest is held. The places as in layout.h. */
+TL_INLINE void add_need(struct tl_line *delta, const uint64_t *need)
 {
+    delta->at[0] = (tl_pair){need[TLSHM_TOKENS], need[TLSHM_COST]};
+    delta->at[1] = (tl_pair){1, 0};
+    delta->at[2] = (tl_pair){0, 0};
+    delta->at[3] = (tl_pair){need[TLSHM_REQUESTS], 0};
+}
+
+TL_INLINE int reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, unsigned cells,
+                      tlshm_id *id, struct tl_no *no)
+{
+    const uint64_t *of = request->estimate.of;
+    const struct want want = {{of[TLSHM_TOKENS], of[TLSHM_COST], tl_max(of[TLSHM_REQUESTS], 1), 1}, request->ttl_ns};
     struct tl_hand *hand = &thread->hand;
     struct side s[TLSHM_SCOPES_MAX];
     struct step step;
-    uint64_t generation;
-    if (!look_at_all(thread, s, cells, &step))
+    struct tl_birth birth;
+    add_need(&step.delta, want.need);
+    if (!look_at_all(thread, cells, &step) || !add_all(thread, cells, &step, s))
         return 0;
-    enum verdict verdict = judge(thread, s, cells, ask, &step);
+    enum verdict verdict = judge(thread, s, cells, &want, &step);
     if (TL_UNLIKELY(verdict != FITS))
-        return verdict == FITS_NOT ? refuse(thread, s, cells, ask->need, step.now, no) : 0;
-    if (!tl_records_next(thread, &step.index, &step.from, &generation) || !begin(hand, SHM_HELD, &step))
+        return verdict == FITS_NOT ? refuse(thread, cells, want.need, step.now, no) : 0;
+    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(hand, SHM_HELD, &step))
         return 0;
-    const struct tl_birth birth = {generation, step.now, step.deadline};
-    tl_book_need(step.delta, ask->need);
+    birth.now = step.now;
+    birth.deadline = step.deadline;
+    birth.info = tl_body_info(cells, TLSHM_EXACT, request->flags, 0, UINT32_MAX);
+    birth.tag = request->tag;
+    step.tied = tl_horizon_ties(birth.info);
     tl_fence_release(); /* E3 */
-    tl_records_write(thread, step.body, ask, cells, tl_body_info(cells, TLSHM_EXACT, ask->flags, 0, UINT32_MAX),
-                     &birth);
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++)
-        write_side(&s[j], earlier_due(&s[j], step.deadline), &step);
-    *id = tl_id(step.index, generation);
-    if (!carry_out(hand, s, cells, &step))
+    tl_records_write(thread, step.body, &birth, scope, cells, want.need);
+    FOR_CELLS(cells, write_side(&thread->lane[j], &s[j], earlier_due(&s[j], step.deadline), &step));
+    if (!carry_out(thread, cells, true, &step))
         return 0;
+    *id = tl_id(step.index, birth.generation);
     thread->record++;
     tl_records_fetch_next(thread);
     return TL_STRAIGHT_DONE;
 }
 
-int tl_straight_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
+int tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, tlshm_id *id,
+                        struct tl_no *no)
 {
     uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
-    if (ask->key || !is_usual(&thread->txn, ask->scope, ask->scopes) || tl_amounts_wide(ask->need) ||
+    unsigned cells = request->scope_count;
+    if (request->idempotency_key || !is_usual(&thread->txn, scope, cells) || tl_amounts_wide(request->estimate.of) ||
         (flags & (SHM_SHUTOFF | SHM_PAUSED)))
         return 0;
     /* the common number is compiled for itself */
-    return TL_LIKELY(ask->scopes == 2) ? reserve(thread, ask, 2, id, no) : reserve(thread, ask, ask->scopes, id, no);
+    return TL_LIKELY(cells == 2) ? reserve(thread, request, scope, 2, id, no)
+                                 : reserve(thread, request, scope, cells, id, no);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- settle */
@@ -262,14 +355,17 @@ int tl_straight_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlsh
 /* What a reservation holds that can be settled straight. */
 struct held {
     uint64_t info, deadline, tokens, cost, requests;
+    uint64_t charge[2]; /* what is used of tokens and cost */
     const struct shm_body *body;
 };
 
 TL_INLINE bool has_usual_scopes(const struct tl_txn *txn, const struct held *h)
 {
-    bool same = txn->ordered == (h->info & 15) && txn->ordered != 0 && tl_peek(&h->body->scope[0]) == txn->order_of[0];
-    for (unsigned i = 1; same && i < txn->ordered; i++)
-        same = txn->order_of[i] == tl_peek(i < 2 ? &h->body->scope[1] : &h->body->more_scopes[i - 2]);
+    bool same = txn->ordered == (h->info & 15) && txn->ordered != 0 &&
+                tl_peek(&h->body->scope[0]) == txn->order_of[0] &&
+                (txn->ordered < 2 || tl_peek(&h->body->scope[1]) == txn->order_of[1]);
+    for (unsigned i = 2; same && i < txn->ordered; i++)
+        same = txn->order_of[i] == tl_peek(&h->body->more_scopes[i - 2]);
     return same;
 }
 
@@ -302,8 +398,8 @@ TL_INLINE void write_settled(const struct held *h, enum tlshm_outcome outcome, c
     tl_copy_across(&to->deadline, &h->body->deadline, TL_BODY_KEPT);
     tl_store_relaxed(&to->info, (h->info & ~(UINT64_C(15) << 4)) | (uint64_t)outcome << 4);
     tl_store_relaxed(&to->ended, step->now);
-    tl_store_relaxed(&to->charged[0], step->delta[4]);
-    tl_store_relaxed(&to->charged[1], step->delta[5]);
+    tl_store_relaxed(&to->charged[0], h->charge[0]);
+    tl_store_relaxed(&to->charged[1], h->charge[1]);
     tl_store_relaxed(&to->charged[2], h->requests);
     if (TL_UNLIKELY((h->info & 15) > 2))
         tl_copy_across(to->more_scopes, h->body->more_scopes, TLSHM_SCOPES_MAX - 2);
@@ -312,40 +408,48 @@ TL_INLINE void write_settled(const struct held *h, enum tlshm_outcome outcome, c
 /* With its last hold gone, a scope has none that is due. */
 TL_INLINE uint64_t due_without(const struct side *s)
 {
-    return tl_peek(&s->sheet->after.word[2]) == 1 ? TL_FOREVER : tl_peek(&s->sheet->after.word[SHM_DUE]);
+    return s->before.at[1][0] == 1 ? TL_FOREVER : s->before.at[SHM_DUE / 2][SHM_DUE % 2];
 }
 
-TL_INLINE void report(const struct step *step, uint64_t requests, tlshm_result *result)
+TL_INLINE void report(const struct held *h, tlshm_result *result)
 {
     memset(result->charged.of, 0, sizeof result->charged.of);
     result->status = TLSHM_SETTLED;
-    result->charged.of[TLSHM_TOKENS] = step->delta[4];
-    result->charged.of[TLSHM_COST] = step->delta[5];
-    result->charged.of[TLSHM_REQUESTS] = requests;
+    result->charged.of[TLSHM_TOKENS] = h->charge[0];
+    result->charged.of[TLSHM_COST] = h->charge[1];
+    result->charged.of[TLSHM_REQUESTS] = h->requests;
+}
+
+/* What it is charged, and what that and its end add to the first line of a balance. The places as in layout.h. */
+TL_INLINE void charge(const struct tl_actual *actual, struct held *h, struct tl_line *delta)
+{
+    h->charge[0] = actual->of ? actual->of[TLSHM_TOKENS] : 0;
+    h->charge[1] = actual->of ? actual->of[TLSHM_COST] : 0;
+    if (TL_UNLIKELY(!tl_charge_is_use(&actual->charging, actual->outcome))) {
+        h->charge[0] = tl_charge(&actual->charging, TLSHM_TOKENS, actual->outcome, h->tokens, h->charge[0]);
+        h->charge[1] = tl_charge(&actual->charging, TLSHM_COST, actual->outcome, h->cost, h->charge[1]);
+    }
+    delta->at[0] = (tl_pair){0 - h->tokens, 0 - h->cost};
+    delta->at[1] = (tl_pair){UINT64_MAX, 0};
+    delta->at[2] = (tl_pair){h->charge[0], h->charge[1]};
+    delta->at[3] = (tl_pair){0, 0};
 }
 
 TL_INLINE int settle(struct tl_thread *thread, const struct tl_actual *actual, struct held *h, unsigned cells,
                      struct step *step, tlshm_result *result)
 {
     struct side s[TLSHM_SCOPES_MAX];
-    const uint64_t *of = actual->of;
-    if (!look_at_all(thread, s, cells, step) || h->deadline <= step->now || !begin(&thread->hand, SHM_SETTLED, step))
+    charge(actual, h, &step->delta);
+    if (!look_at_all(thread, cells, step) || h->deadline <= step->now || !add_all(thread, cells, step, s) ||
+        !begin(&thread->hand, SHM_SETTLED, step))
         return 0;
-    step->delta[0] = 0 - h->tokens; /* the places as in layout.h */
-    step->delta[1] = 0 - h->cost;
-    step->delta[2] = UINT64_MAX;
-    step->delta[3] = step->delta[6] = step->delta[7] = 0;
-    step->delta[4] = tl_charge(actual->charging, TLSHM_TOKENS, actual->outcome, h->tokens, of ? of[TLSHM_TOKENS] : 0);
-    step->delta[5] = tl_charge(actual->charging, TLSHM_COST, actual->outcome, h->cost, of ? of[TLSHM_COST] : 0);
     tl_fence_release(); /* E3 */
     write_settled(h, actual->outcome, step);
-    TL_UNROLL_TWO
-    for (unsigned j = 0; j < cells; j++)
-        write_side(&s[j], due_without(&s[j]), step);
-    if (!carry_out(&thread->hand, s, cells, step))
+    FOR_CELLS(cells, write_side(&thread->lane[j], &s[j], due_without(&s[j]), step));
+    if (!carry_out(thread, cells, false, step))
         return 0;
     if (result)
-        report(step, h->requests, result);
+        report(h, result);
     return TL_STRAIGHT_DONE;
 }
 
@@ -353,9 +457,65 @@ int tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_ac
 {
     struct step step;
     struct held h;
-    if (actual->charging->function || (actual->of && tl_amounts_wide(actual->of)) || !read_held(thread, id, &step, &h))
+    if (actual->charging.function || (actual->of && tl_amounts_wide(actual->of)) || !read_held(thread, id, &step, &h))
         return 0;
     unsigned cells = thread->txn.ordered;
     return TL_LIKELY(cells == 2) ? settle(thread, actual, &h, 2, &step, result)
                                  : settle(thread, actual, &h, cells, &step, result);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ remaining */
+
+/* A sheet whose outcome is known, as of now, with the windows and the limits that the ceiling is of; nothing is overdue. */
+static bool is_plain(struct tl_thread *thread, const struct shm_sheet *sheet, const struct tl_ceiling *c)
+{
+    struct tl_hand *hand = &thread->hand;
+    uint64_t ref = tl_load(&sheet->ref);
+    bool own = tl_txn_is_own(hand, ref);
+    if ((!own && (ref & SHM_MARKS) != SHM_AFTER) || tl_peek(&sheet->windows) != c->stamp || !tl_ceiling_in_force(c))
+        return false;
+    uint64_t now = tl_clock_now(&hand->clock), time = tl_max(tl_peek(&sheet->time1), own ? 0 : ref >> 2);
+    return tl_max(now, time) < tl_peek(&sheet->edge) && now + TL_BACK_TOLERANCE_NS >= time &&
+           !tl_history_stepped(tl_clock_wall_offset(&hand->clock), tl_peek(&sheet->offset)) &&
+           tl_peek(&sheet->after.word[SHM_DUE]) > now;
+}
+
+/* What the ceiling leaves. False: it does not say so exactly. */
+TL_INLINE bool left_of(const struct tl_ceiling *c, uint64_t taken, unsigned unit, int64_t *out)
+{
+    int64_t single = c->requests && c->request[unit] < INT64_MAX ? (int64_t)c->request[unit] : INT64_MAX;
+    int64_t left = INT64_MAX;
+    if (c->cap[unit] != TL_FOREVER) {
+        if (c->most.of[unit] == 0 || c->most.of[unit] >= TL_CEILING_MOST || taken >= TL_SUM_NEAR)
+            return false;
+        left = (int64_t)c->most.of[unit] - (int64_t)taken;
+    }
+    *out = left < single ? left : single;
+    return true;
+}
+
+int tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out)
+{
+    const struct tl_map *map = thread->hand.map;
+    uint32_t cell = tl_handle_cell(handle);
+    const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
+    int64_t left;
+    if (c->of != cell + 1 || !c->words)
+        return 0;
+    const tl_word *word = &map->cells[cell].head;
+    uint64_t head = tl_load(word);
+    if (shm_node(head) >= map->sheet_count)
+        return 0;
+    const struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
+    if (!is_plain(thread, sheet, c) || tl_peek(&sheet->wide) != 0 ||
+        tl_peek(&sheet->after.word[SHM_INCARNATION]) != tl_handle_incarnation(handle))
+        return 0;
+    unsigned held = shm_held_at[unit], used = shm_used_at[unit]; /* what is on the second line is 0 */
+    uint64_t taken = (held < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[held]) : 0) +
+                     (used < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[used]) : 0);
+    tl_fence_acquire();
+    if (tl_load(word) != head || !left_of(c, taken, unit, &left))
+        return 0;
+    *out = left;
+    return 1;
 }

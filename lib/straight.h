@@ -20,13 +20,20 @@ enum { TL_STRAIGHT_DONE = 1, TL_STRAIGHT_REFUSED = 2 };
 struct tl_actual {
     const uint64_t *of; /* by unit; NULL: nothing */
     enum tlshm_outcome outcome;
-    const struct tl_charging *charging;
+    struct tl_charging charging;
 };
 
-/* DONE: `id` is set; REFUSED: `no` has the reason; 0: take the general way. */
-int tl_straight_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id, struct tl_no *no);
+/*
+ * DONE: `id` is set; REFUSED: `no` has the reason; 0: take the general way. The request's arguments were checked; `scope`:
+ * the handles of its scopes.
+ */
+int tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, tlshm_id *id,
+                        struct tl_no *no);
 
 /* DONE, as `result` (may be NULL) says; 0: take the general way. */
 int tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual, tlshm_result *result);
+
+/* 1: what is left to a scope of a unit is in `out`, as tl_look_remaining() has it; 0: look the general way. */
+int tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out);
 
 #endif

@@ -276,7 +276,7 @@ TL_INLINE int write_sheets(struct tl_hand *hand, const struct tl_txn *txn, unsig
         if (TL_UNLIKELY(spare >= map->sheet_count))
             return -TLSHM_ECORRUPT;
         sums |= write_sheet(hand, txn, j, tl_map_sheet(map, (uint32_t)spare), ref, edge);
-        tl_txn_write_step(seat, j, txn->cell[j], txn->view[j].head);
+        tl_txn_write_step(seat, j, txn->cell[j], txn->view[j].head, spare);
     }
     return TL_LIKELY(sums <= txn->sum_max) ? 0 : -TLSHM_ERANGE;
 }
@@ -349,12 +349,19 @@ TL_COLD static int finish(struct tl_hand *hand, const struct operation *op, uint
     return decided;
 }
 
+/* Swings the head of cell j to spare j. */
+TL_INLINE bool swing(const struct tl_hand *hand, const struct tl_txn *txn, unsigned j)
+{
+    uint64_t head = txn->view[j].head, own = shm_next_head(head, (uint32_t)tl_load_relaxed(&hand->seat->spare[j]));
+    return tl_cas(cell_head(hand->map, txn->cell[j]), head, own);
+}
+
 /* The owner's way when nobody interferes: the same CASes in the same order, without looking again. False: see drive. */
 TL_INLINE bool straight_through(const struct tl_hand *hand, const struct tl_txn *txn, unsigned cells, uint64_t to)
 {
     const struct tl_map *map = hand->map;
     for (unsigned j = 1; j < cells; j++)
-        if (TL_UNLIKELY(!tl_txn_swing(hand, j, txn->cell[j], txn->view[j].head)))
+        if (TL_UNLIKELY(!swing(hand, txn, j)))
             return false;
     tl_horizon_meet(map, txn->was.index, to);
     return tl_cas(&map->records[txn->was.index].head, txn->was.head, to); /* the decision */
@@ -398,6 +405,7 @@ TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
 {
     struct shm_seat *seat = hand->seat;
     uint64_t number = tl_txn_next_number(seat), ref = shm_ref(hand->seat_index, number), edge;
+    txn->lanes = 0; /* the spares are written, or become others */
     ensure_marked(hand, &txn->was);
     if (!put_history(hand, txn, cells))
         return 0;
@@ -410,7 +418,7 @@ TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
         return -TLSHM_ECORRUPT;
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(number)); /* E1 */
-    if (!tl_txn_swing(hand, 0, txn->cell[0], txn->view[0].head)) {
+    if (!swing(hand, txn, 0)) {
         tl_txn_close(seat, number); /* never visible: the nodes are still private */
         return 0;
     }

@@ -79,6 +79,7 @@ struct tl_record {
 /* One operation in the making. */
 struct tl_txn {
     unsigned ordered; /* the first scopes that were put in order last (views.h); 0: others */
+    unsigned lanes;   /* the cells that the thread has lanes of (lane.h), in this order; 0: of none */
     uint64_t order_of[TLSHM_SCOPES_MAX];
     unsigned cells;
     uint32_t cell[SHM_CELLS_MAX];  /* most shared first: then conflicts happen at the first head, where they are free */
@@ -254,11 +255,11 @@ TL_INLINE void tl_txn_write_origin(struct shm_sheet *sheet, uint64_t ref, uint64
     tl_store_relaxed(&sheet->time, time);
 }
 
-/* Step j of the seat's operation: the cell and its head as it was found; the sheet is spare j. */
-TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint32_t cell, uint64_t head)
+/* Step j of the seat's operation: the cell, its head as it was found, and spare j, which is to follow. */
+TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint32_t cell, uint64_t head, uint64_t spare)
 {
     tl_store_relaxed(&seat->step[j].expected, head);
-    tl_store_relaxed(&seat->step[j].place, (uint64_t)cell << 32 | tl_load_relaxed(&seat->spare[j]));
+    tl_store_relaxed(&seat->step[j].place, (uint64_t)cell << 32 | spare);
 }
 
 /* What the seat's operation decides. */
@@ -269,13 +270,6 @@ TL_INLINE void tl_txn_write_goal(struct shm_seat *seat, unsigned cells, uint32_t
     tl_store_relaxed(&seat->to, to);
 }
 
-/* Swings the head of step j to spare j. */
-TL_INLINE bool tl_txn_swing(const struct tl_hand *hand, unsigned j, uint32_t cell, uint64_t head)
-{
-    uint64_t own = shm_next_head(head, (uint32_t)tl_load_relaxed(&hand->seat->spare[j]));
-    return tl_cas(&hand->map->cells[cell].head, head, own);
-}
-
 TL_INLINE void tl_txn_close(struct shm_seat *seat, uint64_t number)
 {
     tl_store_release(&seat->cur, number << 1); /* E2 */
@@ -283,16 +277,18 @@ TL_INLINE void tl_txn_close(struct shm_seat *seat, uint64_t number)
 
 /*
  * After the decision of an operation of one's own: marks sheet j if it is dated, or if other seats used the cell lately
- * (`before`: the ref of the sheet that it displaced), whose readers are spared a look at this seat.
+ * (`before`: the ref of the sheet that it displaced), whose readers are spared a look at this seat. True: it is marked.
  */
-TL_INLINE void tl_txn_mark_own(struct tl_hand *hand, unsigned j, uint64_t before, struct shm_sheet *sheet, uint64_t ref,
+TL_INLINE bool tl_txn_mark_own(struct tl_hand *hand, unsigned j, uint64_t before, struct shm_sheet *sheet, uint64_t ref,
                                uint64_t date)
 {
     if (TL_UNLIKELY(!(before & SHM_MARKS) && shm_ref_seat(before) != hand->seat_index))
         hand->foreign[j] = TL_MARK_FOR;
     bool shared = hand->foreign[j] && hand->foreign[j]--;
-    if (TL_UNLIKELY(shared || date))
-        tl_cas(&sheet->ref, ref, TL_DATED(date));
+    if (TL_LIKELY(!shared && !date))
+        return false;
+    tl_cas(&sheet->ref, ref, TL_DATED(date));
+    return true;
 }
 
 /*

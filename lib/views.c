@@ -12,7 +12,7 @@ TL_INLINE uint64_t order_key(uint64_t rank, uint32_t cell, unsigned place)
 
 int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes)
 {
-    txn->ordered = 0;
+    txn->ordered = txn->lanes = 0;
     uint64_t key[SHM_CELLS_MAX];
     for (unsigned i = 0; i < scopes; i++) {
         uint32_t cell = tl_handle_cell(scope[i]);

@@ -42,23 +42,22 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
 {
     struct tl_thread *thread = &world.thread[seat];
     struct deeds before = deeds_of(seat);
-    struct tl_ask ask = {.ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .fingerprint = b->tokens << 8 | b->scopes};
+    tlshm_scope scopes[TLSHM_SCOPES_MAX] = {{NULL, 0, 0}};
+    tlshm_request request = {.scopes = scopes, .ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .flags = b->flags};
+    struct tl_ask ask;
     struct tl_no no = {0};
     for (unsigned i = 0; i < SCOPES; i++)
         if (b->scopes >> i & 1)
-            ask.scope[ask.scopes++] = world.handle[i];
+            ask.scope[request.scope_count++] = world.handle[i];
     if (b->handle)
-        ask.scope[ask.scopes++] = b->handle;
-    ask.need[TLSHM_TOKENS] = b->tokens;
-    ask.need[TLSHM_INPUT_TOKENS] = b->input;
-    ask.need[TLSHM_REQUESTS] = 1;
-    ask.need[TLSHM_CONCURRENCY] = 1;
-    ask.flags = b->flags;
-    ask.key = b->key;
-    ask.key_len = b->key ? strlen(b->key) : 0;
+        ask.scope[request.scope_count++] = b->handle;
+    request.estimate.of[TLSHM_TOKENS] = b->tokens;
+    request.estimate.of[TLSHM_INPUT_TOKENS] = b->input;
+    request.idempotency_key = b->key;
+    request.idempotency_len = b->key ? strlen(b->key) : 0;
     thread->record = b->record;
     thread->record_end = world.map.reservations;
-    int rc = tl_limiter_reserve(thread, &ask, id, &no);
+    int rc = tl_limiter_reserve(thread, &request, &ask, id, &no);
     expect_no_error("reserve", rc, -TLSHM_ESTALE);
     expect(seat, "reserve", &before, RESERVED, rc == TLSHM_OK);
     return rc;
@@ -80,7 +79,7 @@ static int end_with(unsigned seat, tlshm_id id, enum tlshm_status to, const uint
     static const enum deed deeds[] = {
         [TLSHM_SETTLED] = SETTLED, [TLSHM_REFUNDED] = REFUNDED, [TLSHM_EXPIRED] = EXPIRED};
     struct deeds before = deeds_of(seat);
-    struct tl_ending ending = {.to = to, .outcome = TLSHM_EXACT, .actual = actual};
+    struct tl_ending ending = {.to = to, .used = {.of = actual, .outcome = TLSHM_EXACT}};
     int rc = tl_ending_run(&world.thread[seat], id, &ending, result, NULL);
     expect_no_error("end", rc, -TLSHM_EUNKNOWN);
     expect(seat, "end", &before, deeds[to], rc == TLSHM_OK || rc == TLSHM_LATE);

@@ -60,11 +60,34 @@ TL_INLINE uint64_t every_step_out(tl_word *before, tl_word *after, const tl_word
     return any;
 }
 
+TL_INLINE void every_line_in(struct tl_line *to, const tl_word *from)
+{
+    if (!every_word)
+        tl_line_in(to, from);
+    for (unsigned i = 0; every_word && i < 8; i++) {
+        uint64_t word;
+        tl_copy_in(&word, from + i, 1);
+        to->at[i / 2][i % 2] = word;
+    }
+}
+
+TL_INLINE void every_line_out(tl_word *to, const struct tl_line *from)
+{
+    if (!every_word)
+        tl_line_out(to, from);
+    for (unsigned i = 0; every_word && i < 8; i++) {
+        uint64_t word = from->at[i / 2][i % 2];
+        tl_words_out(to + i, &word, 1);
+    }
+}
+
 #define tl_load_relaxed(p) every_load_relaxed(p)
 #define tl_store_relaxed(p, value) every_store_relaxed(p, value)
 #define tl_copy_in(to, from, words) every_copy_in(to, from, words)
 #define tl_words_out(to, from, words) every_words_out(to, from, words)
 #define tl_copy_across(to, from, words) every_copy_across(to, from, words)
 #define tl_step_out(before, after, from, delta, words) every_step_out(before, after, from, delta, words)
+#define tl_line_in(to, from) every_line_in(to, from)
+#define tl_line_out(to, from) every_line_out(to, from)
 
 #endif
