@@ -125,9 +125,8 @@ TL_COLD static int reserve_stale(tlshm_t *t, struct tl_thread *thread, const tls
 static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_ask ask;
-    struct tl_no no;
+    struct tl_no no = {.detailed = why != NULL};
     tlshm_id made = 0;
-    no.detailed = why != NULL;
     int rc = resolve_all(t, thread, request, false, &ask);
     if (TL_LIKELY(rc == 0))
         rc = tl_limiter_reserve(thread, request, &ask, &made, &no);
@@ -143,7 +142,7 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
     return rc;
 }
 
-int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
+static int reserve_anyhow(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_thread *thread;
     int rc = check_request(request, id);
@@ -155,6 +154,22 @@ int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_
     rc = reserve(t, thread, request, id, why);
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);
+}
+
+int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
+{
+    struct tl_thread *thread = request && id ? tl_segment_visit(t) : NULL;
+    tlshm_id made;
+    if (TL_UNLIKELY(!thread))
+        return reserve_anyhow(t, request, id, why);
+    enum tl_straight straight = tl_straight_reserve(thread, request, NULL, why != NULL, &made);
+    tl_segment_leave(thread);
+    if (TL_UNLIKELY(straight == TL_STRAIGHT_NOT || tl_segment_lost(t)))
+        return reserve_anyhow(t, request, id, why);
+    if (straight == TL_STRAIGHT_REFUSED)
+        return TLSHM_REFUSED;
+    *id = made;
+    return TLSHM_OK;
 }
 
 int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint64_t tokens, uint64_t cost_nusd,
@@ -210,7 +225,8 @@ static int check_actual(const tlshm_amounts *actual, enum tlshm_outcome outcome)
     return TL_LIKELY(any <= TLSHM_AMOUNT_MAX) ? 0 : check_range(actual->of);
 }
 
-int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome, tlshm_result *result)
+static int settle_anyhow(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome,
+                         tlshm_result *result)
 {
     struct tl_thread *thread;
     struct tl_ending ending = {.to = TLSHM_SETTLED, .used = {.of = actual ? actual->of : NULL, .outcome = outcome}};
@@ -224,6 +240,22 @@ int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlsh
     rc = tl_ending_run(thread, id, &ending, result, NULL);
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);
+}
+
+int tlshm_settle(tlshm_t *t, tlshm_id id, const tlshm_amounts *actual, enum tlshm_outcome outcome, tlshm_result *result)
+{
+    struct tl_thread *thread = actual ? tl_segment_visit(t) : NULL;
+    if (TL_UNLIKELY(!thread))
+        return settle_anyhow(t, id, actual, outcome, result);
+    struct tl_actual used;
+    used.of = actual->of;
+    used.outcome = outcome;
+    fill_charging(t, &used.charging);
+    enum tl_straight straight = tl_straight_settle(thread, id, &used, result);
+    tl_segment_leave(thread);
+    if (TL_UNLIKELY(straight != TL_STRAIGHT_DONE))
+        return settle_anyhow(t, id, actual, outcome, result);
+    return tl_segment_answer(t, TLSHM_OK);
 }
 
 int tlshm_refund(tlshm_t *t, tlshm_id id, tlshm_result *result)
@@ -301,7 +333,7 @@ TL_INLINE bool remaining_straight(tlshm_t *t, const tlshm_scope *scope, enum tls
     if (!thread)
         return false;
     bool known = handle || tl_scopes_resolve(t, &thread->hand, scope->key, scope->len, false, &handle) == 0;
-    known = known && tl_straight_remaining(thread, handle, unit, &left);
+    known = known && tl_straight_remaining(thread, handle, unit, &left) == TL_STRAIGHT_DONE;
     tl_segment_leave(thread);
     if (!known)
         return false;

@@ -2,8 +2,6 @@
 /* clock.c - the system's clocks. */
 #include "clock.h"
 
-#include "vdso.h"
-
 #define LOOK_EVERY_NS UINT64_C(100000000)
 #define SLEPT_STEP_NS UINT64_C(2000000) /* smaller differences are the time between two clock reads */
 
@@ -14,22 +12,18 @@ static uint64_t read_clock(clockid_t id)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* The one that is read four times in a pair of calls: found at the first reading. */
-static int find_first(clockid_t id, struct timespec *out);
-static _Atomic(tl_vdso_clock) quick_clock = find_first;
-
 static int find_first(clockid_t id, struct timespec *out)
 {
     tl_vdso_clock found = tl_vdso_find_clock();
-    atomic_store_explicit(&quick_clock, found, memory_order_relaxed);
+    atomic_store_explicit(&tl_clock_quick, found, memory_order_relaxed);
     return found(id, out);
 }
 
+_Atomic(tl_vdso_clock) tl_clock_quick = find_first;
+
 static uint64_t mono_coarse(void)
 {
-    struct timespec t;
-    atomic_load_explicit(&quick_clock, memory_order_relaxed)(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 static uint64_t mono(void)
@@ -47,8 +41,8 @@ static uint64_t wall(void)
     return read_clock(CLOCK_REALTIME);
 }
 
-static const struct tl_clock_source system_source = {mono_coarse, mono, boot, wall};
-const struct tl_clock_source *tl_clock_source = &system_source;
+const struct tl_clock_source tl_clock_system = {mono_coarse, mono, boot, wall};
+const struct tl_clock_source *tl_clock_source = &tl_clock_system;
 
 /* Never more than the true value: the monotonic clock is read after the other one. */
 uint64_t tl_clock_slept(void)

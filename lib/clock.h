@@ -11,6 +11,7 @@
 #define TL_CLOCK_H
 
 #include "atomic.h"
+#include "vdso.h"
 
 /* Two readings of a coarse clock may differ by a tick or two: it has gone back only if by more. */
 #define TL_BACK_TOLERANCE_NS UINT64_C(20000000)
@@ -32,6 +33,19 @@ struct tl_clock_source {
     uint64_t (*wall)(void);
 };
 extern const struct tl_clock_source *tl_clock_source;
+extern const struct tl_clock_source tl_clock_system;
+
+/* The system's coarse one: the kernel's function, once it has been looked for. */
+extern _Atomic(tl_vdso_clock) tl_clock_quick;
+
+TL_INLINE uint64_t tl_clock_coarse(void)
+{
+    struct timespec t;
+    if (TL_UNLIKELY(tl_clock_source != &tl_clock_system))
+        return tl_clock_source->mono_coarse();
+    atomic_load_explicit(&tl_clock_quick, memory_order_relaxed)(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
 
 /* Boot time in ns. */
 uint64_t tl_clock_look(struct tl_clock *clock, uint64_t mono);
@@ -40,10 +54,18 @@ TL_INLINE uint64_t tl_clock_now(struct tl_clock *clock)
 {
     if (TL_UNLIKELY(clock->virtual_boot != NULL))
         return tl_load(clock->virtual_boot);
-    uint64_t mono = tl_clock_source->mono_coarse();
+    uint64_t mono = tl_clock_coarse();
     if (TL_UNLIKELY(mono >= tl_load_relaxed(&clock->next_look)))
         return tl_clock_look(clock, mono);
     return mono + tl_load_relaxed(clock->slept);
+}
+
+/* The same soon after it: suspend and the wall clock are not looked at in between. */
+TL_INLINE uint64_t tl_clock_again(const struct tl_clock *clock)
+{
+    if (TL_UNLIKELY(clock->virtual_boot != NULL))
+        return tl_load(clock->virtual_boot);
+    return tl_clock_coarse() + tl_load_relaxed(clock->slept);
 }
 
 /* Looks at the system's clocks now, not at the next turn: a reading that seems to go back has to be sure. */

@@ -34,7 +34,6 @@ TL_INLINE int tl_ending_run(struct tl_thread *thread, tlshm_id id, const struct 
         return tl_ending_run_anyhow(thread, id, ending, result, lag_ns);
     if (lag_ns)
         *lag_ns = 0;
-    tl_count(&thread->hand.seat->counter[SHM_N_SETTLED]);
     return TLSHM_OK;
 }
 

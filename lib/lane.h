@@ -15,12 +15,12 @@
 struct tl_lane {
     struct shm_cell *at;
     uint64_t head, ref;
-    struct shm_sheet *sheet;   /* that the head leads to: decided, narrow, of the incarnation that was asked for */
-    struct shm_sheet *spare;   /* the thread's own that is to follow; it has the cell's windows */
-    uint32_t cell, spare_node; /* their indices */
-    uint64_t time;             /* the state is as of then */
-    uint64_t stamp, edge;      /* of the windows */
-    uint64_t offset;           /* wall minus boot that they go by */
+    struct shm_sheet *sheet; /* that the head leads to: decided, narrow, of the incarnation that was asked for */
+    struct shm_sheet *spare; /* the thread's own that is to follow; it has the cell's windows */
+    uint64_t place;          /* {cell:32 | the spare's index:32} */
+    uint64_t stamp, edge;    /* of the windows */
+    uint64_t offset;         /* wall minus boot that they go by */
+    uint32_t cell;
     const struct tl_ceiling *ceiling;
     uint64_t notes; /* of the ceiling when it was seen to be of this cell and these windows; else another number */
 };
@@ -28,14 +28,15 @@ struct tl_lane {
 /* What the lanes of an operation have in common. */
 struct tl_lanes {
     uint64_t edge;  /* the earliest of them */
-    uint64_t time;  /* the latest */
+    uint64_t time;  /* as of then all of them are what they are: the latest operation's, before any edge */
     int64_t offset; /* wall minus boot that was seen to go with the windows of all */
+    bool marking;   /* some are to be marked by the owner still, see tl_txn_mark_own() */
 };
 
-/* Does the lane's state stand? If so it does until the head is seen changed. */
-TL_INLINE bool tl_lane_stands(const struct tl_lane *l)
+/* 0 if the lane's state stands: it does then until the head is seen changed. */
+TL_INLINE uint64_t tl_lane_differs(const struct tl_lane *l)
 {
-    return tl_load(&l->at->head) == l->head && tl_load(&l->sheet->ref) == l->ref;
+    return (tl_load(&l->at->head) ^ l->head) | (tl_load(&l->sheet->ref) ^ l->ref);
 }
 
 /* Is the ceiling of this cell and these windows, and are its limits in force still? */
@@ -50,15 +51,14 @@ TL_INLINE bool tl_lane_is_limited(struct tl_lane *l)
 }
 
 /* The operation got through: the spare is installed with `head` and `ref`, and what it displaced is the spare. */
-TL_INLINE void tl_lane_turn(struct tl_lane *l, uint64_t head, uint64_t ref, uint64_t now)
+TL_INLINE void tl_lane_turn(struct tl_lane *l, uint64_t head, uint64_t ref)
 {
     struct shm_sheet *displaced = l->sheet;
     l->sheet = l->spare;
     l->spare = displaced;
-    l->spare_node = shm_node(l->head);
+    l->place = shm_place(l->cell, shm_node(l->head));
     l->head = head;
     l->ref = ref;
-    l->time = tl_max(now, l->time);
 }
 
 #endif

@@ -297,6 +297,12 @@ TL_INLINE uint64_t shm_next_head(uint64_t head, uint32_t sheet)
     return (((head >> SHM_NODE_BITS) + 1) << SHM_NODE_BITS) | sheet;
 }
 
+/* Where a step of an operation takes place: the cell, and the sheet that is to follow. */
+TL_INLINE uint64_t shm_place(uint32_t cell, uint32_t sheet)
+{
+    return (uint64_t)cell << 32 | sheet;
+}
+
 TL_INLINE unsigned shm_status(uint64_t head)
 {
     return (unsigned)(head >> 60);

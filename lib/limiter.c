@@ -328,6 +328,12 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
     return TL_UNLIKELY(rc < 0) ? rc : tl_book_commit(&thread->hand, txn);
 }
 
+static int refuse(struct tl_thread *thread, const struct tl_no *no)
+{
+    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + no->reason]);
+    return TLSHM_REFUSED;
+}
+
 /* A full table may be full of holds that are overdue. */
 static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *made)
 {
@@ -362,7 +368,7 @@ int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *req
             rc = ask->key ? tl_idempotency_find(thread, ask, id) : 0; /* what stands in the way may be its own first */
             if (rc == TLSHM_REPLAY)
                 tl_count(&thread->hand.seat->counter[SHM_N_REPLAYED]);
-            return rc != 0 ? rc : tl_limiter_refuse(thread, no);
+            return rc != 0 ? rc : refuse(thread, no);
         }
         if (rc == SAID_NO || rc == AGAIN)
             continue;
@@ -472,7 +478,7 @@ int tl_limiter_extend(struct tl_thread *thread, tlshm_id id, const uint64_t *mor
             return TLSHM_OK;
         }
         if (rc == SAID_NO)
-            return tl_limiter_refuse(thread, no);
+            return refuse(thread, no);
         if (rc == AGAIN)
             continue;
         if (rc != LOST)

@@ -17,12 +17,6 @@
 int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask, tlshm_id *id,
                               struct tl_no *no);
 
-TL_INLINE int tl_limiter_refuse(struct tl_thread *thread, const struct tl_no *no)
-{
-    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + no->reason]);
-    return TLSHM_REFUSED;
-}
-
 /*
  * TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or an error. -TLSHM_ESTALE: a handle's scope was recycled. The request's arguments
  * were checked, and `ask` has the handles of its scopes; on a refusal with details all of it is filled in, and thread->txn
@@ -31,13 +25,10 @@ TL_INLINE int tl_limiter_refuse(struct tl_thread *thread, const struct tl_no *no
 TL_INLINE int tl_limiter_reserve(struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask,
                                  tlshm_id *id, struct tl_no *no)
 {
-    int straight = tl_straight_reserve(thread, request, ask->scope, id, no);
-    if (TL_LIKELY(straight == TL_STRAIGHT_DONE)) {
-        tl_count(&thread->hand.seat->counter[SHM_N_ADMITTED]);
+    enum tl_straight straight = tl_straight_reserve(thread, request, ask->scope, no->detailed, id);
+    if (TL_LIKELY(straight == TL_STRAIGHT_DONE))
         return TLSHM_OK;
-    }
-    return straight == TL_STRAIGHT_REFUSED ? tl_limiter_refuse(thread, no)
-                                           : tl_limiter_reserve_anyhow(thread, request, ask, id, no);
+    return straight == TL_STRAIGHT_REFUSED ? TLSHM_REFUSED : tl_limiter_reserve_anyhow(thread, request, ask, id, no);
 }
 
 /* TLSHM_OK, TLSHM_REFUSED, TLSHM_ENDED or an error. `more` by unit. */

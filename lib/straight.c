@@ -7,7 +7,8 @@
 
 /* The operation: where the record goes, and by what the balances change. */
 struct step {
-    uint64_t number, ref, from, to, now, deadline;
+    uint64_t number, ref, from, to, deadline;
+    uint64_t now, time1; /* the clock; and what the sheets say, which is never before what they are computed from */
     int64_t offset;
     uint32_t index;
     bool tied; /* with the deadline: of a hold that is made */
@@ -15,8 +16,9 @@ struct step {
     struct tl_line delta;
 };
 
-/* The first line of a balance as it is and as it is to be. */
+/* A cell's part: its next head, and the first line of its balance as it is and as it is to be. */
 struct side {
+    uint64_t head;
     struct tl_line before, after;
 };
 
@@ -37,17 +39,8 @@ struct side {
 
 /* ------------------------------------------------------------------------------------------------------- what is there */
 
-/* The scopes are those of the last call, in order still. */
-TL_INLINE bool is_usual(const struct tl_txn *txn, const uint64_t *scope, unsigned cells)
-{
-    bool same = txn->ordered == cells && cells != 0;
-    for (unsigned i = 0; same && i < cells; i++)
-        same = txn->order_of[i] == scope[i];
-    return same;
-}
-
-/* Looks at cell j of the operation. False: something is unusual. */
-static bool meet(struct tl_thread *thread, unsigned j)
+/* Looks at cell j of the operation, whose state is as of `time`. False: something is unusual. */
+static bool meet(struct tl_thread *thread, unsigned j, uint64_t *time)
 {
     const struct tl_hand *hand = &thread->hand;
     const struct tl_map *map = hand->map;
@@ -58,12 +51,12 @@ static bool meet(struct tl_thread *thread, unsigned j)
     l->head = tl_load(&l->at->head);
     if (shm_node(l->head) >= map->sheet_count || spare >= map->sheet_count || hand->spare_of[j] != l->cell + 1)
         return false;
-    l->spare_node = (uint32_t)spare;
+    l->place = shm_place(l->cell, (uint32_t)spare);
     l->sheet = tl_map_sheet(map, shm_node(l->head));
-    l->spare = tl_map_sheet(map, l->spare_node);
+    l->spare = tl_map_sheet(map, (uint32_t)spare);
     l->ref = tl_load(&l->sheet->ref);
     bool own = tl_txn_is_own(hand, l->ref);
-    l->time = tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2);
+    *time = tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2);
     l->stamp = tl_peek(&l->sheet->windows);
     l->edge = tl_peek(&l->sheet->edge);
     l->offset = tl_peek(&l->sheet->offset);
@@ -77,19 +70,23 @@ static bool meet(struct tl_thread *thread, unsigned j)
 /* The same for all of them. What was read is true if the heads are still the same afterwards. */
 TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
 {
+    struct tl_lanes lanes = {.edge = TL_FOREVER};
     thread->txn.lanes = 0;
-    for (unsigned j = 0; j < cells; j++)
-        if (!meet(thread, j))
-            return false;
-    tl_fence_acquire();
-    thread->lanes = (struct tl_lanes){.edge = TL_FOREVER};
     for (unsigned j = 0; j < cells; j++) {
-        const struct tl_lane *l = &thread->lane[j];
-        if (!tl_lane_stands(l) || l->time >= l->edge)
+        uint64_t time;
+        if (!meet(thread, j, &time))
             return false;
-        thread->lanes.edge = tl_min(thread->lanes.edge, l->edge);
-        thread->lanes.time = tl_max(thread->lanes.time, l->time);
+        lanes.edge = tl_min(lanes.edge, thread->lane[j].edge);
+        lanes.time = tl_max(lanes.time, time);
+        lanes.marking |= thread->hand.foreign[j] != 0;
     }
+    tl_fence_acquire();
+    for (unsigned j = 0; j < cells; j++)
+        if (tl_lane_differs(&thread->lane[j]))
+            return false;
+    if (lanes.time >= lanes.edge)
+        return false;
+    thread->lanes = lanes;
     thread->txn.lanes = cells;
     return true;
 }
@@ -112,18 +109,25 @@ TL_INLINE bool are_still(struct tl_thread *thread, unsigned cells, const struct 
            (TL_LIKELY(step->offset == lanes->offset) || meet_offset(thread, cells, step->offset));
 }
 
+TL_INLINE bool all_stand(const struct tl_thread *thread, unsigned cells)
+{
+    uint64_t differs = 0;
+    if (TL_UNLIKELY(thread->txn.lanes != cells))
+        return false;
+    FOR_CELLS(cells, differs |= tl_lane_differs(&thread->lane[j]));
+    return differs == 0;
+}
+
 /* Looks at the cells, then at the clock. */
 TL_INLINE bool look_at_all(struct tl_thread *thread, unsigned cells, struct step *step)
 {
     const struct tl_lane *lane = thread->lane;
-    bool stand = thread->txn.lanes == cells;
-    if (TL_LIKELY(stand))
-        FOR_CELLS(cells, stand &= tl_lane_stands(&lane[j]));
-    if (TL_UNLIKELY(!stand) && !meet_all(thread, cells))
+    if (TL_UNLIKELY(!all_stand(thread, cells)) && !meet_all(thread, cells))
         return false;
     if (TL_UNLIKELY(tl_load_relaxed(&lane[0].at->knock) != 0))
         return false;
     step->now = tl_clock_now(&thread->hand.clock);
+    step->time1 = tl_max(step->now, thread->lanes.time);
     step->offset = tl_clock_wall_offset(&thread->hand.clock);
     return are_still(thread, cells, step);
 }
@@ -163,77 +167,87 @@ TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *s
 /* ------------------------------------------------------------------------------------------------------- what is done */
 
 /* Writes the sheet that follows. The windows are there already. */
-TL_INLINE void write_side(const struct tl_lane *l, struct side *s, uint64_t due, const struct step *step)
+TL_INLINE void write_side(const struct tl_thread *thread, unsigned j, struct side *s, uint64_t due,
+                          const struct step *step)
 {
+    const struct tl_lane *l = &thread->lane[j];
     struct shm_sheet *to = l->spare;
-    tl_txn_write_origin(to, step->ref, step->now, step->offset, l->time);
+    s->head = shm_next_head(l->head, (uint32_t)l->place);
+    tl_txn_write_origin(to, step->ref, step->time1, step->offset, thread->lanes.time);
     tl_store_relaxed(&to->wide, 0);
     s->after.at[SHM_DUE / 2][SHM_DUE % 2] = due;
     tl_line_out(to->before.word, &s->before);
     tl_line_out(to->after.word, &s->after);
 }
 
-TL_INLINE bool swing(const struct tl_lane *l)
+TL_INLINE bool swing(const struct tl_lane *l, const struct side *s)
 {
-    return tl_cas(&l->at->head, l->head, shm_next_head(l->head, l->spare_node));
+    return tl_cas(&l->at->head, l->head, s->head);
 }
 
 /* After the decision: the same as in general. */
-TL_INLINE void close_one(struct tl_thread *thread, unsigned j, const struct step *step, uint64_t date)
+TL_INLINE void close_one(struct tl_thread *thread, unsigned j, const struct side *s, const struct step *step)
 {
     struct tl_lane *l = &thread->lane[j];
-    /* the sheet that it displaced was its own, or is marked: nobody else has come in */
-    if (TL_UNLIKELY(thread->hand.foreign[j] || date) &&
-        tl_txn_mark_own(&thread->hand, j, l->ref, l->spare, step->ref, date))
-        thread->txn.lanes = 0;
     tl_store_relaxed(&thread->hand.seat->spare[j], shm_node(l->head));
-    tl_lane_turn(l, shm_next_head(l->head, l->spare_node), step->ref, step->now);
+    tl_lane_turn(l, s->head, step->ref);
 }
 
-TL_INLINE void close_straight(struct tl_thread *thread, unsigned cells, const struct step *step)
+/* The sheets that were displaced were its own or are marked: none shows that somebody else has come in. */
+TL_COLD static void mark(struct tl_thread *thread, unsigned cells, uint64_t ref, uint64_t date)
+{
+    for (unsigned j = 0; j < cells; j++)
+        tl_txn_mark_own(&thread->hand, j, thread->lane[j].ref, thread->lane[j].spare, ref, date);
+    thread->txn.lanes = 0; /* their refs are others now */
+}
+
+TL_INLINE void close_straight(struct tl_thread *thread, const struct side *s, unsigned cells, const struct step *step)
 {
     struct shm_seat *seat = thread->hand.seat;
-    uint64_t now = tl_clock_now(&thread->hand.clock) & SHM_DATE_MASK, date = now >= thread->lanes.edge ? now : 0;
-    FOR_CELLS(cells, close_one(thread, j, step, date));
-    thread->lanes.time = tl_max(thread->lanes.time, step->now);
+    uint64_t date = tl_clock_again(&thread->hand.clock) & SHM_DATE_MASK;
+    if (TL_UNLIKELY(date >= thread->lanes.edge || thread->lanes.marking))
+        mark(thread, cells, step->ref, date >= thread->lanes.edge ? date : 0);
+    FOR_CELLS(cells, close_one(thread, j, &s[j], step));
+    thread->lanes.time = step->time1;
     tl_store_relaxed(&seat->spare_body, shm_node(step->from));
     tl_txn_close(seat, step->number);
 }
 
-TL_INLINE bool swing_others(const struct tl_lane *lane, unsigned cells)
+TL_INLINE bool swing_others(const struct tl_lane *lane, const struct side *s, unsigned cells)
 {
-    if (cells > 1 && TL_UNLIKELY(!swing(&lane[1])))
+    if (cells > 1 && TL_UNLIKELY(!swing(&lane[1], &s[1])))
         return false;
     for (unsigned j = 2; j < cells; j++)
-        if (TL_UNLIKELY(!swing(&lane[j])))
+        if (TL_UNLIKELY(!swing(&lane[j], &s[j])))
             return false;
     return true;
 }
 
-/* Publishes what was written and carries it out. `hold`: it makes one. 1: done; 0: somebody was faster. */
-TL_INLINE int carry_out(struct tl_thread *thread, unsigned cells, bool hold, const struct step *step)
+/* Publishes what was written and carries it out. `hold`: it makes one. False: somebody was faster. */
+TL_INLINE bool carry_out(struct tl_thread *thread, const struct side *s, unsigned cells, bool hold,
+                         const struct step *step)
 {
     struct tl_hand *hand = &thread->hand;
     struct shm_seat *seat = hand->seat;
     const struct tl_lane *lane = thread->lane;
     tl_store_relaxed(&step->body->ref, step->ref);
     tl_txn_write_goal(seat, cells, step->index, step->from, step->to);
-    FOR_CELLS(cells, tl_txn_write_step(seat, j, lane[j].cell, lane[j].head, lane[j].spare_node));
+    FOR_CELLS(cells, tl_txn_write_step(seat, j, lane[j].head, lane[j].place));
     tl_fence_release();
     tl_store_release(&seat->cur, shm_cur_open(step->number)); /* E1 */
-    if (TL_UNLIKELY(!swing(&lane[0]))) {
+    if (TL_UNLIKELY(!swing(&lane[0], &s[0]))) {
         tl_txn_close(seat, step->number); /* never visible: the nodes are still private */
-        return 0;
+        return false;
     }
     if (hold)
         tl_horizon_meet_hold(hand->map, step->index, step->deadline, step->tied);
-    if (TL_UNLIKELY(!swing_others(lane, cells) ||
+    if (TL_UNLIKELY(!swing_others(lane, s, cells) ||
                     !tl_cas(&hand->map->records[step->index].head, step->from, step->to))) {
         thread->txn.lanes = 0;
         return tl_txn_go_on(hand, step->number, thread->lanes.edge) == 1;
     }
-    close_straight(thread, cells, step);
-    return 1;
+    close_straight(thread, s, cells, step);
+    return true;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- reserve */
@@ -272,21 +286,20 @@ TL_INLINE enum verdict judge(struct tl_thread *thread, const struct side *s, uns
  * It does not fit. Certain if no overdue hold is in the way and the sheets stand; the details would have to be looked for
  * the general way.
  */
-static int refuse(const struct tl_thread *thread, unsigned cells, const uint64_t *need, uint64_t now, struct tl_no *no)
+static enum tl_straight refuse(const struct tl_thread *thread, unsigned cells, const struct want *want, uint64_t now)
 {
     const struct tl_lane *lane = thread->lane;
-    bool certain = !no->detailed, never = false;
+    bool certain = true, never = false;
     for (unsigned j = 0; certain && j < cells; j++) {
         certain = tl_peek(&lane[j].sheet->after.word[SHM_DUE]) > now;
-        never |= tl_ceiling_never(lane[j].ceiling, need);
+        never |= tl_ceiling_never(lane[j].ceiling, want->need);
     }
     tl_fence_acquire();
     for (unsigned j = 0; certain && j < cells; j++)
         certain = tl_load(&lane[j].at->head) == lane[j].head;
     if (!certain)
-        return 0;
-    no->reason = never ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
-    no->cell = no->limit = UINT32_MAX;
+        return TL_STRAIGHT_NOT;
+    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + (never ? TLSHM_NEVER_FITS : TLSHM_LIMIT)]);
     return TL_STRAIGHT_REFUSED;
 }
 
@@ -304,50 +317,70 @@ TL_INLINE void add_need(struct tl_line *delta, const uint64_t *need)
     delta->at[3] = (tl_pair){need[TLSHM_REQUESTS], 0};
 }
 
-TL_INLINE int reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, unsigned cells,
-                      tlshm_id *id, struct tl_no *no)
+TL_INLINE enum tl_straight reserve(struct tl_thread *thread, const tlshm_request *request, unsigned cells,
+                                   bool detailed, tlshm_id *id)
 {
     const uint64_t *of = request->estimate.of;
     const struct want want = {{of[TLSHM_TOKENS], of[TLSHM_COST], tl_max(of[TLSHM_REQUESTS], 1), 1}, request->ttl_ns};
-    struct tl_hand *hand = &thread->hand;
     struct side s[TLSHM_SCOPES_MAX];
     struct step step;
     struct tl_birth birth;
     add_need(&step.delta, want.need);
     if (!look_at_all(thread, cells, &step) || !add_all(thread, cells, &step, s))
-        return 0;
+        return TL_STRAIGHT_NOT;
     enum verdict verdict = judge(thread, s, cells, &want, &step);
     if (TL_UNLIKELY(verdict != FITS))
-        return verdict == FITS_NOT ? refuse(thread, cells, want.need, step.now, no) : 0;
-    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(hand, SHM_HELD, &step))
-        return 0;
+        return verdict == FITS_NOT && !detailed ? refuse(thread, cells, &want, step.now) : TL_STRAIGHT_NOT;
+    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(&thread->hand, SHM_HELD, &step))
+        return TL_STRAIGHT_NOT;
     birth.now = step.now;
     birth.deadline = step.deadline;
     birth.info = tl_body_info(cells, TLSHM_EXACT, request->flags, 0, UINT32_MAX);
     birth.tag = request->tag;
     step.tied = tl_horizon_ties(birth.info);
     tl_fence_release(); /* E3 */
-    tl_records_write(thread, step.body, &birth, scope, cells, want.need);
-    FOR_CELLS(cells, write_side(&thread->lane[j], &s[j], earlier_due(&s[j], step.deadline), &step));
-    if (!carry_out(thread, cells, true, &step))
-        return 0;
+    tl_records_write(thread, step.body, &birth, thread->txn.order_of, cells, want.need);
+    FOR_CELLS(cells, write_side(thread, j, &s[j], earlier_due(&s[j], step.deadline), &step));
+    if (!carry_out(thread, s, cells, true, &step))
+        return TL_STRAIGHT_NOT;
     *id = tl_id(step.index, birth.generation);
+    tl_count(&thread->hand.seat->counter[SHM_N_ADMITTED]);
     thread->record++;
     tl_records_fetch_next(thread);
     return TL_STRAIGHT_DONE;
 }
 
-int tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, tlshm_id *id,
-                        struct tl_no *no)
+/* The scopes are those of the last call, in order still. `scope`: their handles, or NULL: the request has them. */
+TL_INLINE bool is_usual(const struct tl_txn *txn, const tlshm_request *request, const uint64_t *scope)
+{
+    const tlshm_scope *scopes = request->scopes;
+    if (txn->ordered != request->scope_count || txn->ordered == 0 || (!scopes && !scope))
+        return false;
+    bool same = true;
+    for (unsigned i = 0; same && i < txn->ordered; i++)
+        same = txn->order_of[i] == (scope ? scope[i] : scopes[i].handle);
+    return same;
+}
+
+/* Amounts of units on a balance's first line alone, no key, and all of it as it should be. */
+TL_INLINE bool is_simple(const tlshm_request *request)
+{
+    const uint64_t *of = request->estimate.of;
+    uint64_t plain = of[TLSHM_TOKENS] | of[TLSHM_COST] | of[TLSHM_REQUESTS];
+    return plain - 1 < TLSHM_AMOUNT_MAX && !tl_amounts_wide(of) && of[TLSHM_CONCURRENCY] == 0 &&
+           request->ttl_ns - 1 < TL_TTL_MAX_NS && !(request->flags & ~TLSHM_FREE_ON_DEATH) && !request->idempotency_key;
+}
+
+enum tl_straight tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope,
+                                     bool detailed, tlshm_id *id)
 {
     uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
     unsigned cells = request->scope_count;
-    if (request->idempotency_key || !is_usual(&thread->txn, scope, cells) || tl_amounts_wide(request->estimate.of) ||
-        (flags & (SHM_SHUTOFF | SHM_PAUSED)))
-        return 0;
+    if (!is_usual(&thread->txn, request, scope) || !is_simple(request) || (flags & (SHM_SHUTOFF | SHM_PAUSED)))
+        return TL_STRAIGHT_NOT;
     /* the common number is compiled for itself */
-    return TL_LIKELY(cells == 2) ? reserve(thread, request, scope, 2, id, no)
-                                 : reserve(thread, request, scope, cells, id, no);
+    return TL_LIKELY(cells == 2) ? reserve(thread, request, 2, detailed, id)
+                                 : reserve(thread, request, cells, detailed, id);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- settle */
@@ -435,30 +468,44 @@ TL_INLINE void charge(const struct tl_actual *actual, struct held *h, struct tl_
     delta->at[3] = (tl_pair){0, 0};
 }
 
-TL_INLINE int settle(struct tl_thread *thread, const struct tl_actual *actual, struct held *h, unsigned cells,
-                     struct step *step, tlshm_result *result)
+TL_INLINE enum tl_straight settle(struct tl_thread *thread, const struct tl_actual *actual, struct held *h,
+                                  unsigned cells, struct step *step, tlshm_result *result)
 {
     struct side s[TLSHM_SCOPES_MAX];
     charge(actual, h, &step->delta);
     if (!look_at_all(thread, cells, step) || h->deadline <= step->now || !add_all(thread, cells, step, s) ||
         !begin(&thread->hand, SHM_SETTLED, step))
-        return 0;
+        return TL_STRAIGHT_NOT;
     tl_fence_release(); /* E3 */
     write_settled(h, actual->outcome, step);
-    FOR_CELLS(cells, write_side(&thread->lane[j], &s[j], due_without(&s[j]), step));
-    if (!carry_out(thread, cells, false, step))
-        return 0;
+    FOR_CELLS(cells, write_side(thread, j, &s[j], due_without(&s[j]), step));
+    if (!carry_out(thread, s, cells, false, step))
+        return TL_STRAIGHT_NOT;
+    tl_count(&thread->hand.seat->counter[SHM_N_SETTLED]);
     if (result)
         report(h, result);
     return TL_STRAIGHT_DONE;
 }
 
-int tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual, tlshm_result *result)
+/* Amounts of units on a balance's first line alone, all of them in range; or none. */
+TL_INLINE bool is_simple_use(const struct tl_actual *actual)
+{
+    const uint64_t *of = actual->of;
+    if (actual->charging.function || (unsigned)actual->outcome > TLSHM_AT_LEAST)
+        return false;
+    if (!of)
+        return true;
+    uint64_t plain = of[TLSHM_TOKENS] | of[TLSHM_COST] | of[TLSHM_REQUESTS] | of[TLSHM_CONCURRENCY];
+    return plain <= TLSHM_AMOUNT_MAX && !tl_amounts_wide(of);
+}
+
+enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual,
+                                    tlshm_result *result)
 {
     struct step step;
     struct held h;
-    if (actual->charging.function || (actual->of && tl_amounts_wide(actual->of)) || !read_held(thread, id, &step, &h))
-        return 0;
+    if (!is_simple_use(actual) || !read_held(thread, id, &step, &h))
+        return TL_STRAIGHT_NOT;
     unsigned cells = thread->txn.ordered;
     return TL_LIKELY(cells == 2) ? settle(thread, actual, &h, 2, &step, result)
                                  : settle(thread, actual, &h, cells, &step, result);
@@ -494,28 +541,28 @@ TL_INLINE bool left_of(const struct tl_ceiling *c, uint64_t taken, unsigned unit
     return true;
 }
 
-int tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out)
+enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out)
 {
     const struct tl_map *map = thread->hand.map;
     uint32_t cell = tl_handle_cell(handle);
     const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
     int64_t left;
     if (c->of != cell + 1 || !c->words)
-        return 0;
+        return TL_STRAIGHT_NOT;
     const tl_word *word = &map->cells[cell].head;
     uint64_t head = tl_load(word);
     if (shm_node(head) >= map->sheet_count)
-        return 0;
+        return TL_STRAIGHT_NOT;
     const struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
     if (!is_plain(thread, sheet, c) || tl_peek(&sheet->wide) != 0 ||
         tl_peek(&sheet->after.word[SHM_INCARNATION]) != tl_handle_incarnation(handle))
-        return 0;
+        return TL_STRAIGHT_NOT;
     unsigned held = shm_held_at[unit], used = shm_used_at[unit]; /* what is on the second line is 0 */
     uint64_t taken = (held < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[held]) : 0) +
                      (used < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[used]) : 0);
     tl_fence_acquire();
     if (tl_load(word) != head || !left_of(c, taken, unit, &left))
-        return 0;
+        return TL_STRAIGHT_NOT;
     *out = left;
-    return 1;
+    return TL_STRAIGHT_DONE;
 }

@@ -14,7 +14,7 @@
 #include "policy.h"
 #include "segment.h"
 
-enum { TL_STRAIGHT_DONE = 1, TL_STRAIGHT_REFUSED = 2 };
+enum tl_straight { TL_STRAIGHT_NOT = 0, TL_STRAIGHT_DONE = 1, TL_STRAIGHT_REFUSED = 2 };
 
 /* What was used, as a settle has it. */
 struct tl_actual {
@@ -24,16 +24,17 @@ struct tl_actual {
 };
 
 /*
- * DONE: `id` is set; REFUSED: `no` has the reason; 0: take the general way. The request's arguments were checked; `scope`:
- * the handles of its scopes.
+ * DONE: `id` is set; REFUSED: the details were not asked for; both are counted. NOT: take the general way, which also tells
+ * what is wrong with the arguments. `scope`: the handles of the request's scopes, if not the request has them.
  */
-int tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope, tlshm_id *id,
-                        struct tl_no *no);
+enum tl_straight tl_straight_reserve(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope,
+                                     bool detailed, tlshm_id *id);
 
-/* DONE, as `result` (may be NULL) says; 0: take the general way. */
-int tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual, tlshm_result *result);
+/* DONE, as `result` (may be NULL) says, and counted; NOT. */
+enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual,
+                                    tlshm_result *result);
 
-/* 1: what is left to a scope of a unit is in `out`, as tl_look_remaining() has it; 0: look the general way. */
-int tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out);
+/* DONE: what is left to a scope of a unit is in `out`, as tl_look_remaining() has it; NOT. */
+enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out);
 
 #endif

@@ -255,7 +255,7 @@ TL_INLINE uint64_t write_sheet(struct tl_hand *hand, const struct tl_txn *txn, u
 {
     const struct tl_view *view = &txn->view[j];
     uint64_t time1 = tl_max(txn->now, view->time);
-    tl_txn_write_origin(sheet, ref, txn->now, txn->offset, view->time);
+    tl_txn_write_origin(sheet, ref, time1, txn->offset, view->time);
     uint64_t sums = step_balance(txn, j, sheet);
     if (TL_UNLIKELY(hand->spare_of[j] != txn->cell[j] + 1 || tl_load_relaxed(&sheet->windows) != view->stamp))
         write_windows(hand, txn, j, sheet);
@@ -276,7 +276,7 @@ TL_INLINE int write_sheets(struct tl_hand *hand, const struct tl_txn *txn, unsig
         if (TL_UNLIKELY(spare >= map->sheet_count))
             return -TLSHM_ECORRUPT;
         sums |= write_sheet(hand, txn, j, tl_map_sheet(map, (uint32_t)spare), ref, edge);
-        tl_txn_write_step(seat, j, txn->cell[j], txn->view[j].head, spare);
+        tl_txn_write_step(seat, j, txn->view[j].head, shm_place(txn->cell[j], (uint32_t)spare));
     }
     return TL_LIKELY(sums <= txn->sum_max) ? 0 : -TLSHM_ERANGE;
 }

@@ -246,20 +246,20 @@ TL_INLINE uint64_t tl_txn_next_number(const struct shm_seat *seat)
     return (tl_load_relaxed(&seat->cur) >> 1) + 1;
 }
 
-/* What a sheet says of the operation that writes it, which found the state as of `time`. Its ref goes first. */
-TL_INLINE void tl_txn_write_origin(struct shm_sheet *sheet, uint64_t ref, uint64_t now, int64_t offset, uint64_t time)
+/* What a sheet says of the operation that writes it at `time1`, which found the state as of `time`. Its ref goes first. */
+TL_INLINE void tl_txn_write_origin(struct shm_sheet *sheet, uint64_t ref, uint64_t time1, int64_t offset, uint64_t time)
 {
     tl_store_release(&sheet->ref, ref);
-    tl_store_relaxed(&sheet->time1, tl_max(now, time));
+    tl_store_relaxed(&sheet->time1, time1);
     tl_store_relaxed(&sheet->offset1, (uint64_t)offset);
     tl_store_relaxed(&sheet->time, time);
 }
 
-/* Step j of the seat's operation: the cell, its head as it was found, and spare j, which is to follow. */
-TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint32_t cell, uint64_t head, uint64_t spare)
+/* Step j of the seat's operation: the head of its cell as it was found, and its place; the sheet is spare j. */
+TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint64_t head, uint64_t place)
 {
     tl_store_relaxed(&seat->step[j].expected, head);
-    tl_store_relaxed(&seat->step[j].place, (uint64_t)cell << 32 | spare);
+    tl_store_relaxed(&seat->step[j].place, place);
 }
 
 /* What the seat's operation decides. */
