@@ -70,7 +70,7 @@ static bool meet(struct tl_thread *thread, unsigned j, uint64_t *time)
 /* The same for all of them. What was read is true if the heads are still the same afterwards. */
 TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
 {
-    struct tl_lanes lanes = {.edge = TL_FOREVER};
+    struct tl_lanes lanes = {.edge = TL_FOREVER, .offset = INT64_MIN}; /* an offset that has not been seen */
     thread->txn.lanes = 0;
     for (unsigned j = 0; j < cells; j++) {
         uint64_t time;
