@@ -3,9 +3,14 @@
  * explorer.c - runs the library's own code under every schedule of small scenes: processes that are interrupted, killed
  * or stopped for ever before any access to shared memory, and clocks that move at any time.
  */
+#include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "search.h"
@@ -20,9 +25,10 @@
 #define SANITIZED false
 #endif
 
-#define SHORT_S 2.5 /* a scene's share by default, and ... */
-#define LONG_S 60   /* ... with --long */
+#define SHORT_S 2 /* a scene's share by default, and ... */
+#define LONG_S 60 /* ... with --long */
 #define SEED 1
+#define JOBS_MAX 64
 
 struct phase {
     struct bounds bounds;
@@ -50,6 +56,7 @@ static struct options {
     bool own_bounds, random, words, longer, trace, list, help, version;
     uint64_t seed;
     double seconds;
+    unsigned jobs; /* 0: as many as there are processors */
 } options = {.seed = SEED};
 
 /* ---------------------------------------------------------------------------------------------------------- options */
@@ -67,9 +74,10 @@ static const struct option_entry option_table[] = {
     {"kills", 'k', "N", "kill or stop at most N fibres"},
     {"ticks", 't', "N", "move the clock at most N times"},
     {"words", 'w', NULL, "stop before every word, not before every block"},
-    {"seconds", 's', "S", "time for each scene (or, with bounds, for each search)"},
+    {"seconds", 's', "S", "processor time for each scene (or, with bounds, for each search)"},
     {"random", 'r', "SEED", "a random sample with these bounds instead of all"},
     {"long", 'l', NULL, "a minute for each scene"},
+    {"jobs", 'j', "N", "explore N scenes at a time; by default as many as there are processors"},
     {"schedule", 'x', "CHOICES", "run this one schedule of a scene, as a failure prints it"},
     {"trace", 'v', NULL, "with --schedule: print each step"},
     {"list", 'L', NULL, "list the scenes"},
@@ -95,8 +103,13 @@ static bool number(const char *text, unsigned most, unsigned *out)
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     *out = (unsigned)value;
-    options.own_bounds = true;
     return end != text && *end == 0 && value <= most;
+}
+
+static bool bound(const char *text, unsigned most, unsigned *out)
+{
+    options.own_bounds = true;
+    return number(text, most, out);
 }
 
 static bool seconds(const char *text, double *out)
@@ -113,11 +126,13 @@ static bool take_option(int letter, const char *argument)
         options.scene = argument;
         return true;
     case 'p':
-        return number(argument, 4, &options.bounds.preemptions);
+        return bound(argument, 4, &options.bounds.preemptions);
     case 'k':
-        return number(argument, 2, &options.bounds.kills);
+        return bound(argument, 2, &options.bounds.kills);
     case 't':
-        return number(argument, 2, &options.bounds.ticks);
+        return bound(argument, 2, &options.bounds.ticks);
+    case 'j':
+        return number(argument, JOBS_MAX, &options.jobs) && options.jobs > 0;
     case 's':
         return seconds(argument, &options.seconds);
     case 'r':
@@ -158,19 +173,28 @@ static bool read_options(int argc, char **argv)
 
 static struct search current;
 
-static void report(const char *what)
+/* What came of a scene; shared with the process that explored it. */
+struct outcome {
+    bool ended, passed;
+    char text[512];
+    char schedule[768]; /* the fault and the schedule that shows it */
+};
+static struct outcome *outcome; /* of the scene that is explored */
+
+static void report_schedule(void)
 {
     char schedule[256] = "";
     search_format(current.scene, &current.schedule, schedule, sizeof schedule);
-    printf("# %s: %s\n# explorer --config %s%s --schedule '%s' --trace\n", what, fault_text, current.scene->name,
-           current.words ? " --words" : "", schedule);
+    snprintf(outcome->schedule, sizeof outcome->schedule,
+             "# fault: %s\n# explorer --config %s%s --schedule '%s' --trace\n", fault_text, current.scene->name,
+             current.words ? " --words" : "", schedule);
 }
 
 /* A call has followed a wild index: as good as a wrong figure. */
 static void on_crash(int signal_number)
 {
-    printf("not ok - %s: crashed by signal %d\n", current.scene->name, signal_number);
-    fflush(stdout);
+    snprintf(outcome->text, sizeof outcome->text, "%s: crashed by signal %d", current.scene->name, signal_number);
+    outcome->ended = true;
     _exit(EXIT_FAILURE);
 }
 
@@ -212,10 +236,12 @@ static void begin(const struct scene *scene)
 
 static void finish(const char *text)
 {
-    tap_ok(!current.failed, "%s: %s: %lu schedules, %lu steps, longest %u%s", current.scene->name, current.scene->about,
-           current.schedules, current.steps, current.longest, text);
+    snprintf(outcome->text, sizeof outcome->text, "%s: %s: %lu schedules, %lu steps, longest %u%s", current.scene->name,
+             current.scene->about, current.schedules, current.steps, current.longest, text);
     if (current.failed)
-        report("fault");
+        report_schedule();
+    outcome->passed = !current.failed;
+    outcome->ended = true;
 }
 
 static void explore_usual(const struct scene *scene, double time)
@@ -241,48 +267,122 @@ static void explore_own(const struct scene *scene, double time)
     finish(text);
 }
 
-static bool run_schedule(const struct scene *scene)
+static void run_schedule(const struct scene *scene, const struct schedule *schedule)
 {
-    struct schedule schedule;
-    if (!search_parse(scene, options.schedule, &schedule)) {
-        fprintf(stderr, "explorer: %s is no schedule of %s\n", options.schedule, scene->name);
-        return false;
-    }
     begin(scene);
     current.words = options.words;
     if (!current.failed)
-        search_one(&current, &schedule, options.trace ? stdout : NULL);
+        search_one(&current, schedule, options.trace ? stdout : NULL);
     finish("");
-    return true;
 }
 
-static bool explore(const struct scene *scene)
+static void explore(const struct scene *scene)
 {
     double time = options.seconds > 0 ? options.seconds : options.longer ? LONG_S : SHORT_S;
-    if (options.schedule)
-        return run_schedule(scene);
-    if (options.own_bounds)
+    struct schedule schedule;
+    if (options.schedule && search_parse(scene, options.schedule, &schedule))
+        run_schedule(scene, &schedule);
+    else if (options.own_bounds)
         explore_own(scene, time);
     else
         explore_usual(scene, time);
-    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ scenes */
+
+#define SCENES_MAX 256
+
+static struct chosen {
+    const struct scene *scene[SCENES_MAX];
+    pid_t pid[SCENES_MAX];   /* of who explores it; 0: nobody yet, or no more */
+    struct outcome *outcome; /* one of each */
+    unsigned count, begun, told;
+} chosen;
+
+static void choose_scenes(void)
+{
+    for (unsigned i = 0; scene_at(i); i++) {
+        MUST(chosen.count < SCENES_MAX, "more than %u scenes", SCENES_MAX);
+        if (!options.scene || strcmp(options.scene, scene_at(i)->name) == 0)
+            chosen.scene[chosen.count++] = scene_at(i);
+    }
+    size_t size = SCENES_MAX * sizeof *chosen.outcome;
+    chosen.outcome = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MUST(chosen.outcome != MAP_FAILED, "mmap: %s", strerror(errno));
+}
+
+/* A scene has a process of its own: it may crash, and several are explored at a time. */
+static void start(unsigned index)
+{
+    fflush(stdout);
+    pid_t parent = getpid(), pid = fork();
+    MUST(pid >= 0, "fork: %s", strerror(errno));
+    chosen.pid[index] = pid;
+    if (pid != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    outcome = &chosen.outcome[index];
+    catch_crashes();
+    explore(chosen.scene[index]);
+    fflush(stdout);
+    _exit(EXIT_SUCCESS);
+}
+
+static void await_one(void)
+{
+    int status = 0;
+    pid_t pid = wait(&status);
+    MUST(pid > 0, "wait: %s", strerror(errno));
+    for (unsigned i = 0; i < chosen.begun; i++) {
+        struct outcome *o = &chosen.outcome[i];
+        if (chosen.pid[i] != pid)
+            continue;
+        chosen.pid[i] = 0;
+        if (!o->ended)
+            snprintf(o->text, sizeof o->text, "%s: ended with status %x", chosen.scene[i]->name, (unsigned)status);
+    }
+}
+
+/* In the order of the scenes, whoever is done first. */
+static void tell(void)
+{
+    for (; chosen.told < chosen.begun && chosen.pid[chosen.told] == 0; chosen.told++) {
+        const struct outcome *o = &chosen.outcome[chosen.told];
+        tap_ok(o->passed, "%s", o->text);
+        fputs(o->schedule, stdout);
+    }
+}
+
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
 static int explore_chosen(void)
 {
-    unsigned explored = 0;
-    catch_crashes();
+    unsigned jobs = options.jobs ? options.jobs : processors();
+    MUST(nice(10) != -1, "nice: %s", strerror(errno)); /* those who wait for each other go first */
     tap_begin(0);
-    for (unsigned i = 0; scene_at(i); i++)
-        if (!options.scene || strcmp(options.scene, scene_at(i)->name) == 0) {
-            explored++;
-            if (!explore(scene_at(i)))
-                return 2;
-        }
-    if (explored)
-        return tap_end();
-    fprintf(stderr, "explorer: there is no scene %s\n", options.scene);
-    return 2;
+    choose_scenes();
+    if (chosen.count == 0) {
+        fprintf(stderr, "explorer: there is no scene %s\n", options.scene);
+        return 2;
+    }
+    struct schedule schedule;
+    if (options.schedule && !search_parse(chosen.scene[0], options.schedule, &schedule)) {
+        fprintf(stderr, "explorer: %s is no schedule of %s\n", options.schedule, chosen.scene[0]->name);
+        return 2;
+    }
+    for (unsigned ended = 0; ended < chosen.count; ended++) {
+        for (; chosen.begun < chosen.count && chosen.begun < ended + jobs; chosen.begun++)
+            start(chosen.begun);
+        await_one();
+        tell();
+    }
+    return tap_end();
 }
 
 int main(int argc, char **argv)

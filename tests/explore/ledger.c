@@ -27,7 +27,8 @@ struct place {
     uint64_t exchanged;       /* ... at this time ... */
     unsigned exchanged_after; /* ... after so many charges */
     uint64_t incarnation;
-    unsigned news; /* counts what its windows' answers depend on */
+    unsigned news;     /* counts what its windows' answers depend on */
+    uint64_t followed; /* the head whose windows are known */
 };
 
 static struct ledger {
@@ -477,8 +478,28 @@ void ledger_check(void)
         }
         check_balance(at, &view);
         notice_windows(&now.place[at], &view);
+        now.place[at].followed = view.head;
         if (is_news(at, &view))
             check_windows(at, &view);
+    }
+}
+
+/* A sheet's windows are written before its head is, and never again. */
+void ledger_follow(void)
+{
+    struct tl_hand hand = looker();
+    close_charges();
+    for (unsigned at = 0; at < places() && !fault_text[0]; at++) {
+        struct tl_view view;
+        uint32_t cell = world.map.tier_cells + at;
+        if (tl_load_relaxed(&world.map.cells[cell].head) == now.place[at].followed)
+            continue;
+        if (tl_txn_snapshot(&hand, cell, &view) < 0) {
+            fault("scope %u: its sheet leads nowhere", at);
+            return;
+        }
+        notice_windows(&now.place[at], &view);
+        now.place[at].followed = view.head;
     }
 }
 

@@ -30,6 +30,9 @@ void ledger_restore(void);
 /* Compares the segment with the ledger; the first difference goes to fault(). */
 void ledger_check(void);
 
+/* Instead of it after a step that was checked before, in a schedule that began alike: notes only what it would note. */
+void ledger_follow(void);
+
 /* At the end of a schedule: each node has one owner, held is the sum of what is HELD. No operation may be open. */
 void ledger_check_nodes(void);
 void ledger_check_holds(void);

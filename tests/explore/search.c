@@ -24,6 +24,7 @@ static struct {
     unsigned fibre;
     bool over[FIBRES]; /* at its end, or dead */
     bool dead[FIBRES];
+    unsigned known; /* so many steps were checked in a schedule that began alike */
     FILE *trace;
 } run;
 
@@ -43,21 +44,30 @@ static void give_up(void)
 
 /* ---------------------------------------------------------------------------------------------------- one schedule */
 
-static void move_clock(unsigned n)
+/* What comes of the first `step` steps of a schedule was checked if they were known. */
+static void check(unsigned step)
+{
+    if (step < run.known)
+        ledger_follow();
+    else
+        ledger_check();
+}
+
+static void move_clock(unsigned n, unsigned step)
 {
     int ticks = ticks_of(run.scene)[n];
     world_tick(ticks);
     if (ticks < 0)
         ledger_went_back((unsigned)-ticks);
-    ledger_check();
+    check(step);
 }
 
-static void choose(unsigned action)
+static void choose(unsigned action, unsigned step)
 {
     if (action == KILL)
         run.dead[run.fibre] = run.over[run.fibre] = world.dead[run.fibre] = true;
     else if (action >= TICK_0)
-        move_clock(action - TICK_0);
+        move_clock(action - TICK_0, step);
     else
         run.fibre = action;
 }
@@ -108,7 +118,7 @@ static void one_step(struct steps *steps)
     if (!fibre_step(run.fibre))
         run.over[run.fibre] = true;
     if (look || world_now() != before)
-        ledger_check();
+        check(steps->count - 1);
 }
 
 static void play(const struct schedule *schedule, struct steps *steps)
@@ -116,7 +126,7 @@ static void play(const struct schedule *schedule, struct steps *steps)
     unsigned next = 0;
     while (!fault_text[0]) {
         while (next < schedule->count && schedule->choice[next].step == steps->count)
-            choose(schedule->choice[next++].action);
+            choose(schedule->choice[next++].action, steps->count);
         run.fibre = next_fibre() == NO_FIBRE ? run.fibre : next_fibre();
         if (run.over[run.fibre])
             return;
@@ -188,10 +198,11 @@ static void restore(const struct scene *scene)
     fibre_begin(scene->act);
 }
 
-/* Runs a schedule; false: something is wrong. */
-static bool try_schedule(struct search *search, const struct schedule *schedule, struct steps *steps)
+/* Runs a schedule, of which so many steps are known; false: something is wrong. */
+static bool try_schedule(struct search *search, const struct schedule *schedule, unsigned known, struct steps *steps)
 {
     restore(search->scene);
+    run.known = known;
     steps->count = 0;
     every_word = search->words;
     if (setjmp(way_out) == 0) {
@@ -226,16 +237,17 @@ void search_begin(struct search *search)
 void search_one(struct search *search, const struct schedule *schedule, FILE *trace)
 {
     run.trace = trace;
-    try_schedule(search, schedule, &levels[0]);
+    try_schedule(search, schedule, 0, &levels[0]);
     run.trace = NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- all */
 
+/* Of the processor: how far a search gets does not depend on who else runs. */
 static double now_s(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -287,8 +299,9 @@ static unsigned spread(unsigned n, unsigned count)
 static void deeper(struct search *search, struct schedule *schedule, struct bounds left, unsigned from)
 {
     struct steps *steps = &levels[schedule->count];
+    unsigned known = schedule->count ? schedule->choice[schedule->count - 1].step : 0;
     bool none_left = left.preemptions + left.kills + left.ticks == 0;
-    if (search->failed || is_cut(search) || !try_schedule(search, schedule, steps) || none_left)
+    if (search->failed || is_cut(search) || !try_schedule(search, schedule, known, steps) || none_left)
         return;
     unsigned positions = steps->count > from ? steps->count - from : 0;
     for (unsigned n = 0; n < positions; n++) {
@@ -339,13 +352,13 @@ static void draw_schedule(const struct bounds *bounds, unsigned length, uint64_t
 void search_random(struct search *search, uint64_t seed)
 {
     struct schedule schedule = {0};
-    if (!try_schedule(search, &schedule, &levels[0]))
+    if (!try_schedule(search, &schedule, 0, &levels[0]))
         return;
     unsigned length = levels[0].count;
     deadline = now_s() + search->seconds;
     while (!search->failed && !is_cut(search)) {
         draw_schedule(&search->bounds, length, &seed, &schedule);
-        try_schedule(search, &schedule, &levels[1]);
+        try_schedule(search, &schedule, 0, &levels[1]);
     }
 }
 

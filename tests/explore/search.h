@@ -35,8 +35,8 @@ struct bounds {
 struct search {
     const struct scene *scene;
     struct bounds bounds;
-    bool words; /* every word is a step */
-    double seconds;
+    bool words;     /* every word is a step */
+    double seconds; /* of the processor */
     /* the result */
     unsigned long schedules, steps;
     unsigned longest;
