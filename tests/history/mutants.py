@@ -18,7 +18,6 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SECONDS = 120  # for histories to show it: most need less than one
-WORKERS = 2
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O1', '-w', '-I' + os.path.join(ROOT, 'include')]
 LIBRARIES = ['-lurcu-bp', '-lurcu-cds', '-lpthread']
 
@@ -70,7 +69,7 @@ def main():
     module = explore()
     mutants = read_mutants(module)
     failures = 0
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         results = [pool.submit(judge, module, m, tree, compiler) for m in mutants]
         for number, (mutant, result) in enumerate(zip(mutants, results), 1):
             passed, said = result.result()
