@@ -21,7 +21,8 @@ void tl_hook(enum tl_access access, const volatile void *address)
     if (hit_swaps != 0)
         hit_swaps -= access == TL_SWAP;
     else if (hit_after != UNARMED && hit_after-- == 0)
-        kill(getpid(), hit_signal);
+        tgkill(getpid(), gettid(),
+               hit_signal); /* sent to the process, another thread might take it, and this one go on */
 }
 
 void tl_hook_swapped(const volatile void *address, uint64_t expected, uint64_t desired, bool done)
