@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* windows.c - what counts when: rolling, calendar and lifetime windows, rolls, steps of the clocks, and waiting times. */
+/* windows.c - what counts when: rolling, calendar and lifetime windows, rolls, and waiting times. Clocks: clocks.c. */
 #include "stage.h"
 
 #include <criterion/criterion.h>
@@ -204,28 +204,6 @@ Test(windows, periods_turn_where_the_calendar_does)
     }
 }
 
-/* Days of 23 and of 25 hours. */
-Test(windows, days_follow_summer_time)
-{
-    static const struct {
-        const char *first, *next;
-        unsigned hours;
-    } days[] = {
-        {"2024-03-29 23:00:00", "2024-03-30 23:00:00", 24}, {"2024-03-30 23:00:00", "2024-03-31 22:00:00", 23},
-        {"2024-03-31 22:00:00", "2024-04-01 22:00:00", 24}, {"2024-10-26 22:00:00", "2024-10-27 23:00:00", 25},
-        {"2024-10-27 23:00:00", "2024-10-28 23:00:00", 24},
-    };
-    space_limits(&s->space, "agent:a", "tokens 100 per day in Europe/Amsterdam");
-    for (unsigned i = 0; i < 5; i++) {
-        at_utc(days[i].first);
-        cr_assert(spend("agent:a", "tokens=100"), "%s", days[i].first);
-        cr_assert_eq(stage_reserve(s, "agent:a", "tokens=1"), 0);
-        cr_expect_eq(s->why.retry_after_ns, HOUR(days[i].hours), "%s", days[i].first);
-        at_utc(days[i].next);
-        left("agent:a", 100, days[i].next);
-    }
-}
-
 Test(windows, missed_periods_are_passed_at_once)
 {
     space_limits(&s->space, "agent:a", "tokens 100 per hour; tokens 150 per 1h; tokens 1000 per day");
@@ -248,138 +226,6 @@ Test(windows, lifetime_counts_for_ever)
     cr_assert_eq(stage_reserve(s, "agent:a", "tokens=41"), 0);
     cr_expect_eq(s->why.retry_after_ns, TLSHM_NEVER);
     cr_expect_eq(s->why.reason, TLSHM_LIMIT);
-}
-
-static void clocks(int64_t boot, int64_t wall)
-{
-    cr_assert_eq(tlshm_clock_set(s->space.t, SPACE_BOOT_NS + (uint64_t)boot, SPACE_WALL_NS + (uint64_t)wall), 0);
-}
-
-/* Reserves and settles a hundred tokens, without the stage's books. */
-static void raw_spend(const char *key)
-{
-    struct ask a;
-    tlshm_id id = 0;
-    tlshm_amounts all = {{100}};
-    cr_assert_eq(tlshm_reserve(s->space.t, ask_for(&a, key, "tokens=100"), &id, NULL), TLSHM_OK, "%s", key);
-    cr_assert_eq(tlshm_settle(s->space.t, id, &all, TLSHM_EXACT, NULL), TLSHM_OK);
-}
-
-static bool raw_admits(const char *key, tlshm_refusal *why)
-{
-    struct ask a;
-    tlshm_id id = 0;
-    int rc = tlshm_reserve(s->space.t, ask_for(&a, key, "tokens=1"), &id, why);
-    cr_assert_geq(rc, 0);
-    if (rc == TLSHM_OK)
-        cr_assert_eq(tlshm_refund(s->space.t, id, NULL), TLSHM_OK);
-    return rc == TLSHM_OK;
-}
-
-/* These tests move the clocks against each other and back, where the stage's own books (deadlines) do not follow. */
-static void close_space(void)
-{
-    space_close(&s->space);
-    free(s);
-}
-
-TestSuite(clocks, .init = open_stage, .fini = close_space, .timeout = 120);
-
-Test(clocks, boot_clock_that_steps_back_refills_nothing_and_locks_out_no_longer_than_a_window)
-{
-    static const int64_t steps[] = {-5, -11000, -3600000};
-    for (unsigned i = 0; i < 3; i++) {
-        tlshm_refusal why;
-        char key[16];
-        int64_t start = (int64_t)HOUR(2 + 3 * i), stepped = start + steps[i] * (int64_t)MS(1);
-        snprintf(key, sizeof key, "agent:%u", i);
-        space_limits(&s->space, key, "tokens 100 per 60s");
-        clocks(start, start);
-        raw_spend(key);
-        clocks(stepped, start);
-        cr_expect_not(raw_admits(key, &why), "refilled by a step of %" PRId64 " ms", steps[i]);
-        cr_expect_leq(why.retry_after_ns, SEC(62), "step of %" PRId64 " ms", steps[i]);
-        clocks(stepped + (int64_t)SEC(62), start);
-        cr_expect(raw_admits(key, NULL), "locked out by a step of %" PRId64 " ms", steps[i]);
-    }
-}
-
-Test(clocks, boot_clock_that_jumps_ahead_counts_as_time)
-{
-    space_limits(&s->space, "agent:a", "tokens 100 per 1h");
-    clocks(0, 0);
-    raw_spend("agent:a");
-    clocks((int64_t)SEC(11), 0);
-    cr_expect_not(raw_admits("agent:a", NULL));
-    clocks((int64_t)HOUR(10), 0); /* the machine slept */
-    cr_expect(raw_admits("agent:a", NULL));
-}
-
-Test(clocks, wall_clock_does_not_move_rolling_windows)
-{
-    space_limits(&s->space, "agent:a", "tokens 100 per 1h");
-    clocks(0, 0);
-    raw_spend("agent:a");
-    static const int64_t walls[] = {-11, 11, -3600, 31536000};
-    for (unsigned i = 0; i < 4; i++) {
-        clocks((int64_t)SEC(1), walls[i] * (int64_t)SEC(1));
-        cr_expect_not(raw_admits("agent:a", NULL), "wall clock at %+" PRId64 " s", walls[i]);
-    }
-}
-
-Test(clocks, wall_clock_that_steps_back_refills_no_day)
-{
-    space_limits(&s->space, "agent:a", "tokens 100 per day");
-    int64_t half_past = (int64_t)HOUR(24) + (int64_t)SEC(1800);
-    clocks(half_past, half_past);
-    raw_spend("agent:a");
-    clocks(half_past, half_past - (int64_t)HOUR(1)); /* yesterday again */
-    cr_expect_not(raw_admits("agent:a", NULL), "a step back refilled the day");
-    clocks(half_past + (int64_t)SEC(60), half_past + (int64_t)SEC(60));
-    cr_expect_not(raw_admits("agent:a", NULL), "there and back refilled the day");
-    int64_t tomorrow = (int64_t)HOUR(48);
-    clocks(tomorrow, tomorrow);
-    cr_expect(raw_admits("agent:a", NULL), "locked out after the day's end");
-}
-
-Test(clocks, wall_clock_that_stays_back_locks_out_no_longer_than_a_period)
-{
-    static const int64_t steps[] = {3600, 86400 * 3, 31536000};
-    for (unsigned i = 0; i < 3; i++) {
-        char key[16];
-        int64_t start = (int64_t)HOUR(24 * 500) + (int64_t)i * (int64_t)HOUR(24 * 50) + (int64_t)SEC(1800);
-        int64_t behind = steps[i] * (int64_t)SEC(1);
-        snprintf(key, sizeof key, "agent:%u", i);
-        space_limits(&s->space, key, "tokens 100 per day");
-        clocks(start, start);
-        raw_spend(key);
-        clocks(start, start - behind);
-        cr_expect_not(raw_admits(key, NULL), "refilled by %" PRId64 " s back", steps[i]);
-        clocks(start + (int64_t)HOUR(25), start + (int64_t)HOUR(25) - behind);
-        cr_expect(raw_admits(key, NULL), "locked out by %" PRId64 " s back", steps[i]);
-    }
-}
-
-/* Two processes whose clocks are a few milliseconds apart, over the edges of many buckets. */
-Test(clocks, jitter_loses_no_use)
-{
-    uint64_t spent = 0;
-    tlshm_scope_usage usage;
-    space_limits(&s->space, "agent:a", "tokens 100000 per 60s; tokens 100000 per 1s");
-    for (unsigned i = 0; i < 400; i++) {
-        int64_t now = (int64_t)HOUR(5) + (int64_t)MS(6 * i) + (i % 2 == 0 ? 1 : -1) * (int64_t)MS(5);
-        struct ask a;
-        tlshm_id id = 0;
-        tlshm_amounts use = {{1 + i % 7}};
-        clocks(now, now);
-        cr_assert_eq(tlshm_reserve(s->space.t, ask_for(&a, "agent:a", "tokens=9"), &id, NULL), TLSHM_OK);
-        cr_assert_eq(tlshm_settle(s->space.t, id, &use, TLSHM_EXACT, NULL), TLSHM_OK);
-        spent += use.of[TLSHM_TOKENS];
-        usage = space_usage(&s->space, "agent:a");
-        cr_assert_eq(usage.limits[0].used, spent, "call %u", i);
-    }
-    cr_expect_geq(usage.limits[1].used, spent / 3, "2.4 s were played");
-    cr_expect_leq(usage.limits[1].used, spent / 2);
 }
 
 /* Random traffic; whoever is refused with a time comes back one instant too early, and then in time (I8). */
