@@ -3,6 +3,8 @@
 #include "window.h"
 
 #define WIDTH_US_MAX ((UINT64_C(1) << 50) - 1)
+#define LENGTH_US_MAX                                                                                                  \
+    ((UINT64_C(1) << 62) / 1000) /* then the end of a stay in a window is a time, whatever the clock says */
 #define REQUEST_BIT (UINT64_C(1) << 6)
 
 static int pack_rolling(const tlshm_limit *limit, unsigned slices_max, uint64_t *out)
@@ -17,7 +19,7 @@ static int pack_rolling(const tlshm_limit *limit, unsigned slices_max, uint64_t 
         return -TLSHM_EINVAL;
     uint64_t width_ns = limit->window.length_ns / slices + (limit->window.length_ns % slices != 0);
     uint64_t width_us = width_ns / 1000 + (width_ns % 1000 != 0);
-    if (width_us > WIDTH_US_MAX)
+    if (width_us > WIDTH_US_MAX || width_us > LENGTH_US_MAX / (slices + strict))
         return -TLSHM_ERANGE;
     *out = width_us << 14 | slices << 7 | (uint64_t)strict << 6;
     return 0;
