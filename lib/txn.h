@@ -136,11 +136,11 @@ TL_INLINE bool tl_txn_is_own(const struct tl_hand *hand, uint64_t ref)
     return !(ref & SHM_MARKS) && shm_ref_seat(ref) == hand->seat_index && hand->seat;
 }
 
-/* Is the operation that wrote `ref` still open? */
+/* Is the operation that wrote `ref` still open? A ref has the lower 50 bits of its number. */
 TL_INLINE bool tl_txn_is_open(const struct tl_map *map, uint64_t ref)
 {
     return shm_ref_seat(ref) < map->seat_count &&
-           tl_load(&map->seats[shm_ref_seat(ref)].cur) == shm_cur_open(ref >> 14);
+           (tl_load(&map->seats[shm_ref_seat(ref)].cur) ^ shm_cur_open(ref >> 14)) << 13 == 0;
 }
 
 /* Rule M: may a record leave the body that has this ref? */

@@ -92,17 +92,23 @@ TL_INLINE void tl_view_copy_words(tl_word *to, const tl_word *from, unsigned wor
         tl_store_relaxed(&to[i], tl_peek(&from[i]));
 }
 
+/* The version of the sheet that the next commit installs; versions come round. */
+TL_INLINE uint64_t tl_view_next_version(const struct tl_view *view)
+{
+    return shm_next_head(view->head, 0) >> SHM_NODE_BITS;
+}
+
 /* The windows are changed: as the next commit would leave them, they are those of the cell's next version. */
 TL_INLINE void tl_view_set_windows(struct tl_view *view, unsigned count)
 {
     view->windows = count;
-    view->stamp = ((view->head >> SHM_NODE_BITS) + 1) << 8 | count;
+    view->stamp = tl_view_next_version(view) << 8 | count;
 }
 
 /* Are the windows those of the sheet, and `stamp` says which? */
 TL_INLINE bool tl_view_has_stamp(const struct tl_view *view)
 {
-    return view->stamp >> 8 <= view->head >> SHM_NODE_BITS;
+    return view->stamp >> 8 != tl_view_next_version(view);
 }
 
 /* Makes a balance of a sheet the view's own. */
