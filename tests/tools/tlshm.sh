@@ -230,6 +230,11 @@ calls()
     run reservation "$out" --json
     json "integers up to 2^53 are numbers, larger ones strings" 0 "j['tag'] == '18446744073709551615' and
         j['estimate']['tokens'] == 9007199254740992"
+    run reserve tenant:big --tokens 9007199254740992
+    local second=$out
+    run usage tenant:big --json
+    json "sums above 2^53 are strings" 0 "j['held']['tokens'] == '18014398509481984' and j['used']['requests'] == 2"
+    run refund "$second"
 
     run reserve tenant:acme --tokens 600
     [ "$code" -eq 1 ] && [ -z "$out" ] && [[ $err =~ "tenant:acme is over its limit of 1,000 tokens per 1h: " ]]

@@ -4,6 +4,9 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
+
+#include "chance.h"
 
 static struct stage *s;
 
@@ -245,4 +248,162 @@ Test(numbers, zero_denies_and_unlimited_is_said)
     tlshm_id id = 0;
     cr_expect_eq(reserve("agent:none", TLSHM_TOKENS, 0, &id), -TLSHM_EEMPTY);
     cr_expect_eq(reserve("agent:unset", TLSHM_TOKENS, 0, &id), -TLSHM_EEMPTY);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- the edges */
+
+/* Where other programs' numbers end, and where use inside a window does. */
+static const uint64_t edges[] = {UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(1) << 53, (UINT64_C(1) << 53) * 3,
+                                 (UINT64_C(1) << 56) - 64};
+#define EDGES (sizeof edges / sizeof edges[0])
+
+struct part {
+    tlshm_id id;
+    uint64_t amount;
+};
+
+/* Holds of random amounts that add up to `sum`; how many. */
+static unsigned hold_in_parts(struct chance *c, const char *key, enum tlshm_unit unit, uint64_t sum, struct part *parts)
+{
+    unsigned count = 0;
+    for (uint64_t left = sum; left > 0; count++) {
+        uint64_t most = left < TLSHM_AMOUNT_MAX ? left : TLSHM_AMOUNT_MAX;
+        uint64_t amount = left > TLSHM_AMOUNT_MAX * 16 ? TLSHM_AMOUNT_MAX : chance_edgy(c, most - most / 2, most);
+        cr_assert_lt(count, 900);
+        int rc = reserve(key, unit, amount, &parts[count].id);
+        cr_assert_eq(rc, TLSHM_OK, "%s: %" PRIu64 " of %" PRIu64 " are left: %s", key, left, sum, tlshm_error_name(rc));
+        parts[count].amount = amount;
+        left -= amount;
+    }
+    return count;
+}
+
+static void expect_full(const char *key, enum tlshm_unit unit, uint64_t held, uint64_t used, const char *when)
+{
+    tlshm_scope_usage usage = space_usage(&s->space, key);
+    tlshm_id id;
+    cr_expect_eq(usage.held[unit], held, "%s %s: %" PRIu64 " held", key, when, usage.held[unit]);
+    cr_expect_eq(usage.used[unit], used, "%s %s: %" PRIu64 " used", key, when, usage.used[unit]);
+    cr_expect_eq(space_remaining(&s->space, key, unit), 0, "%s %s", key, when);
+    cr_expect_eq(reserve(key, unit, 1, &id), TLSHM_REFUSED, "%s %s", key, when);
+}
+
+/* A limit at an edge or beside it is reached to the last one by what is held, then by what is used, and not passed. */
+static void fill_to(struct chance *c, const char *key, enum tlshm_unit unit, uint64_t cap)
+{
+    static struct part parts[900];
+    tlshm_limit limit = limit_of("tokens 1 lifetime");
+    limit.unit = unit;
+    limit.cap = cap;
+    cr_assert_eq(tlshm_scope_limits_set(s->space.t, key, 0, &limit, 1), 0);
+    unsigned count = hold_in_parts(c, key, unit, cap, parts);
+    expect_full(key, unit, cap, 0, "held");
+    for (unsigned i = 0; i < count; i++) {
+        tlshm_amounts use = {{0}};
+        use.of[unit] = parts[i].amount;
+        cr_assert_eq(tlshm_settle(s->space.t, parts[i].id, &use, TLSHM_EXACT, NULL), TLSHM_OK);
+    }
+    expect_full(key, unit, 0, cap, "used");
+}
+
+Test(numbers, limits_at_every_edge_are_reached_exactly)
+{
+    static const enum tlshm_unit units[] = {TLSHM_TOKENS, TLSHM_COST, TLSHM_INPUT_TOKENS, TLSHM_OUTPUT_TOKENS,
+                                            TLSHM_TOOL_CALLS};
+    struct chance c;
+    unsigned made = 0;
+    chance_begin(&c, "edges", 1);
+    for (unsigned e = 0; e < EDGES; e++)
+        for (unsigned u = 0; u < 5; u++) {
+            char key[32];
+            uint64_t cap = edges[e] + chance_below(&c, 3) - 1;
+            snprintf(key, sizeof key, "agent:%u", made++);
+            fill_to(&c, key, units[u], cap);
+        }
+}
+
+/* What is held ends in an error below 2^62, and not in a smaller number; what was held goes on. */
+Test(numbers, holds_end_at_their_maximum)
+{
+    static struct part parts[900];
+    struct chance c;
+    tlshm_id id;
+    chance_begin(&c, "holds", 1);
+    unsigned count = hold_in_parts(&c, "agent:a", TLSHM_OUTPUT_TOKENS, (UINT64_C(1) << 62) - 1, parts);
+    cr_expect_eq(reserve("agent:a", TLSHM_OUTPUT_TOKENS, 1, &id), -TLSHM_ERANGE);
+    cr_expect_eq(reserve("agent:a", TLSHM_TOKENS, 1, &id), TLSHM_OK, "another unit has room");
+    cr_expect_eq(tlshm_refund(s->space.t, id, NULL), TLSHM_OK);
+    cr_expect_eq(space_usage(&s->space, "agent:a").held[TLSHM_OUTPUT_TOKENS], (UINT64_C(1) << 62) - 1);
+    for (unsigned i = 0; i < count; i++)
+        cr_assert_eq(tlshm_refund(s->space.t, parts[i].id, NULL), TLSHM_OK);
+    cr_expect_eq(space_usage(&s->space, "agent:a").held[TLSHM_OUTPUT_TOKENS], 0);
+    cr_expect_eq(reserve("agent:a", TLSHM_OUTPUT_TOKENS, TLSHM_AMOUNT_MAX, &id), TLSHM_OK);
+}
+
+/* Extensions add up like estimates: one hold may grow beyond the largest single amount only as an error. */
+Test(numbers, extensions_end_at_their_maximum)
+{
+    tlshm_amounts more = {{TLSHM_AMOUNT_MAX - 5}}, one = {{1}};
+    tlshm_id id;
+    tlshm_reservation_info info;
+    cr_assert_eq(reserve("agent:a", TLSHM_TOKENS, 5, &id), TLSHM_OK);
+    cr_assert_eq(tlshm_extend(s->space.t, id, &more, 0, NULL), TLSHM_OK);
+    int rc = tlshm_extend(s->space.t, id, &one, 0, NULL);
+    cr_assert(rc == TLSHM_OK || rc == -TLSHM_ERANGE, "%d", rc);
+    uint64_t expected = TLSHM_AMOUNT_MAX + (rc == TLSHM_OK);
+    cr_assert_eq(tlshm_reservation(s->space.t, id, &info), 0);
+    cr_expect_eq(info.estimate.of[TLSHM_TOKENS], expected);
+    cr_expect_eq(space_usage(&s->space, "agent:a").held[TLSHM_TOKENS], expected);
+}
+
+/* cap - used - held as it is shown: clamped to what its type has, and never wrapped. */
+Test(numbers, remaining_of_every_cap)
+{
+    static const uint64_t caps[] = {
+        0, 1, UINT64_C(1) << 53, INT64_MAX, UINT64_C(1) << 63, (UINT64_C(1) << 63) + 1, UINT64_MAX - 1};
+    tlshm_amounts most = {{TLSHM_AMOUNT_MAX}};
+    tlshm_id id = 0;
+    for (unsigned k = 0; k < 300; k++) { /* used in part and held in part: 2^61 and more */
+        cr_assert_eq(reserve("agent:a", TLSHM_TOKENS, TLSHM_AMOUNT_MAX, &id), TLSHM_OK);
+        if (k % 2)
+            cr_assert_eq(tlshm_settle(s->space.t, id, &most, TLSHM_EXACT, NULL), TLSHM_OK);
+    }
+    for (unsigned i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        tlshm_limit limit = limit_of("tokens 1 lifetime");
+        __extension__ __int128 left = (__int128)caps[i] - 300 * (__int128)TLSHM_AMOUNT_MAX;
+        int64_t shown = left > INT64_MAX ? INT64_MAX : (int64_t)left;
+        limit.cap = caps[i];
+        cr_assert_eq(tlshm_scope_limits_set(s->space.t, "agent:a", 0, &limit, 1), 0);
+        int64_t got = space_remaining(&s->space, "agent:a", TLSHM_TOKENS);
+        cr_expect_eq(got, shown, "cap %" PRIu64 ": %" PRId64 " left, not %" PRId64, caps[i], got, shown);
+        cr_expect_eq(reserve("agent:a", TLSHM_TOKENS, 1, &id), left >= 1 ? TLSHM_OK : TLSHM_REFUSED, "cap %" PRIu64,
+                     caps[i]);
+        if (left >= 1)
+            cr_assert_eq(tlshm_refund(s->space.t, id, NULL), TLSHM_OK);
+    }
+}
+
+/* Windows whose totals pass every edge of the ring's words, 2^56, while what is inside stays small. */
+Test(numbers, totals_pass_the_rings_edge)
+{
+    space_limits(&s->space, "agent:a", "tokens unlimited per 60s/6; tokens unlimited per hour");
+    uint64_t inside = 0, total = 0;
+    for (unsigned i = 0; i < 300; i++) {
+        tlshm_id id;
+        tlshm_amounts use = {{i % 7 == 6 ? 3 : TLSHM_AMOUNT_MAX}};
+        space_at(&s->space, s->space.now + SEC(20));
+        cr_assert_eq(reserve("agent:a", TLSHM_TOKENS, 1, &id), TLSHM_OK);
+        cr_assert_eq(tlshm_settle(s->space.t, id, &use, TLSHM_EXACT, NULL), TLSHM_OK, "call %u", i);
+        total += use.of[TLSHM_TOKENS];
+        inside = use.of[TLSHM_TOKENS];
+        for (unsigned back = 1; back < 3 && back <= i % 6; back++)
+            inside += (i - back) % 7 == 6 ? 3 : TLSHM_AMOUNT_MAX;
+        tlshm_scope_usage usage = space_usage(&s->space, "agent:a");
+        cr_assert_eq(usage.used[TLSHM_TOKENS], total);
+        cr_assert_eq(usage.limits[0].used, inside, "call %u: %" PRIu64 " in 60 s, not %" PRIu64, i,
+                     usage.limits[0].used, inside);
+        if (i % 6 == 5)
+            space_at(&s->space, s->space.now + HOUR(1)); /* the calendar hour holds less than 2^56 */
+    }
+    cr_expect_gt(total, UINT64_C(1) << 60);
 }
