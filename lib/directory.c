@@ -27,6 +27,22 @@ TL_INLINE uint64_t live_word(uint64_t incarnation)
     return incarnation << 2 | LIFE_LIVE;
 }
 
+#define INCARNATION_BITS 40 /* what a handle has of it */
+
+/* Never 0, as in a handle that is none. */
+static uint64_t next_incarnation(uint64_t incarnation)
+{
+    uint64_t next = (incarnation + 1) & tl_ones(INCARNATION_BITS);
+    return next ? next : 1;
+}
+
+/* They come round: the half that is ahead of one is newer. */
+static bool is_newer(uint64_t incarnation, uint64_t than)
+{
+    uint64_t ahead = (incarnation - than) & tl_ones(INCARNATION_BITS);
+    return ahead != 0 && ahead >> (INCARNATION_BITS - 1) == 0;
+}
+
 /* Free for the incarnation to come: no two times of being free are the same word, unless nobody had it in between. */
 TL_INLINE uint64_t free_word(uint64_t incarnation)
 {
@@ -146,7 +162,7 @@ static void bury(struct tl_hand *hand, uint32_t cell, uint64_t life)
         next = tl_load(&c->next);
     }
     if (search(hand, &w, &first, &found) == 0)
-        tl_cas(&c->life, life, free_word((life >> 2) + 1));
+        tl_cas(&c->life, life, free_word(next_incarnation(life >> 2)));
 }
 
 /* Is the cell linked under this key? */
@@ -171,7 +187,7 @@ static uint64_t handle_of(struct tl_hand *hand, uint32_t cell, const struct want
     }
     if (life == live_word(incarnation))
         return tl_handle(cell, incarnation);
-    if ((life & 3) == LIFE_LIVE && life < live_word(incarnation) && hand->seat)
+    if ((life & 3) == LIFE_LIVE && is_newer(incarnation, life >> 2) && hand->seat)
         bury(hand, cell, life);
     return 0;
 }
@@ -277,7 +293,7 @@ static bool retire(struct tl_hand *hand, uint32_t cell)
         txn.cell[0] = cell;
         memset(txn.instead, 0, sizeof txn.instead);
         txn.instead[SHM_DUE] = TL_FOREVER;
-        txn.instead[SHM_INCARNATION] = tl_view_incarnation(view) + 1;
+        txn.instead[SHM_INCARNATION] = next_incarnation(tl_view_incarnation(view));
         if (tl_txn_commit_cell(hand, &txn) != 1)
             return false;
         tl_count(&hand->seat->counter[SHM_N_RECYCLED]);

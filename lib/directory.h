@@ -8,6 +8,7 @@
  *   claimed  {incarnation:24 | epoch:26 | seat:12 | 1:2}   its key is being written by that seat; stale when the seat has
  *            another epoch
  *   live     {2:2 | incarnation:62}       in the chain of its bucket
+ *   Incarnations have the 40 bits that handles have, and come round.
  *   A live cell whose sheet has a newer incarnation was retired: handles of the old one fail at their next commit, the
  *   cell is taken out of its chain and becomes free.
  *
