@@ -99,7 +99,7 @@ static const unsigned char shm_used_at[TLSHM_UNITS] = {4, 5, 6, 15, 12, 13, 14};
 /* One window of a scope: what the sheet knows of it. See history.h. */
 struct shm_window {
     tl_word shape;  /* what it is: struct tl_shape packed, see window.h */
-    tl_word bucket; /* {tag:8 | bucket:56}: the current bucket, or the calendar period's number */
+    tl_word bucket; /* {tag:8 | ring:3 | bucket:53}: the current bucket, or the calendar period's number */
     tl_word start;  /* the unit's `used` when that bucket began */
     tl_word marks;  /* rolling: bit i: bucket - i was opened; calendar: boot time of the period's end */
 };

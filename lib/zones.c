@@ -20,13 +20,15 @@ static unsigned find(const struct tl_map *map, const char *name)
     return 0;
 }
 
+#define EPOCH_BITS 50
+
 /* Free, or claimed by a seat that has moved on. */
 static bool is_claimable(const struct tl_map *map, uint64_t state)
 {
     uint32_t seat = (uint32_t)(state >> 2) & 0xfff;
     if ((state & 3) != ZONE_CLAIMED)
         return (state & 3) == ZONE_FREE;
-    return seat >= map->seat_count || tl_load(&map->seats[seat].epoch) != state >> 14;
+    return seat >= map->seat_count || ((tl_load(&map->seats[seat].epoch) ^ state >> 14) & tl_ones(EPOCH_BITS)) != 0;
 }
 
 static int add(struct tl_hand *hand, const struct tl_zone *zone)
