@@ -130,8 +130,8 @@ static int with_scope(tlshm_t *t, const char *key, size_t len, scope_work work, 
         rc = tl_scopes_resolve_anew(t, &thread->hand, key, len, &handle);
         if (rc == 0)
             rc = work(&thread->hand, handle, argument);
-        if (rc == 0 && tl_directory_live(&thread->hand, tl_handle_cell(handle)) != handle)
-            rc = -TLSHM_ESTALE;
+        if (rc == 0)
+            rc = tl_directory_keep(&thread->hand, handle);
         if (rc != -TLSHM_ESTALE)
             break;
     }

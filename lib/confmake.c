@@ -177,13 +177,13 @@ static int prepare_all(struct making *m, const struct tl_changes *changes, const
     return let_go_of_gone(m);
 }
 
-/* No scope was given to another key. With its word pending it is attended, and stays. */
+/* No scope was given to another key. With its word pending it is attended, and stays once it is kept. */
 static bool still_there(struct tl_hand *hand, const void *context)
 {
     const struct making *m = context;
     bool there = true;
     for (size_t i = 0; there && i < m->count; i++)
-        there = !m->handle[i] || tl_directory_live(hand, tl_handle_cell(m->handle[i])) == m->handle[i];
+        there = !m->handle[i] || tl_directory_keep(hand, m->handle[i]) == 0;
     return there;
 }
 

@@ -279,7 +279,7 @@ static bool retire(struct tl_hand *hand, uint32_t cell)
     struct shm_cell *c = &hand->map->cells[cell];
     uint64_t life = tl_load(&c->life);
     struct tl_txn txn;
-    if ((life & 3) != LIFE_LIVE || !unattended(c) || tl_txn_snapshot(hand, cell, &txn.view[0]) < 0)
+    if ((life & 3) != LIFE_LIVE || tl_txn_snapshot(hand, cell, &txn.view[0]) < 0 || !unattended(c)) /* D5 */
         return false;
     struct tl_view *view = &txn.view[0];
     txn.now = tl_clock_now(&hand->clock);
@@ -337,17 +337,22 @@ static uint32_t claim(struct tl_hand *hand, enum tl_directory_kind kind)
 
 /* ------------------------------------------------------------------------------------------------------- insertion */
 
+/* A commit that leaves the balance of a snapshot as it is. */
+static int commit_same(struct tl_hand *hand, uint32_t cell, struct tl_txn *txn)
+{
+    txn->cell[0] = cell;
+    tl_view_balance(&txn->view[0], txn->instead);
+    txn->now = tl_clock_now(&hand->clock);
+    txn->offset = tl_clock_wall_offset(&hand->clock);
+    return tl_txn_commit_cell(hand, txn);
+}
+
 /* Making a scope counts as using it: it is not idle before its first call. */
 static void touch(struct tl_hand *hand, uint32_t cell)
 {
     struct tl_txn txn;
-    if (tl_txn_snapshot(hand, cell, &txn.view[0]) < 0)
-        return;
-    txn.cell[0] = cell;
-    tl_view_balance(&txn.view[0], txn.instead);
-    txn.now = tl_clock_now(&hand->clock);
-    txn.offset = tl_clock_wall_offset(&hand->clock);
-    tl_txn_commit_cell(hand, &txn);
+    if (tl_txn_snapshot(hand, cell, &txn.view[0]) == 0)
+        commit_same(hand, cell, &txn);
 }
 
 static void describe(struct tl_hand *hand, uint32_t cell, const struct wanted *w, uint64_t policy, uint64_t rank)
@@ -420,6 +425,26 @@ uint64_t tl_directory_live(struct tl_hand *hand, uint32_t cell)
         return 0;
     uint64_t incarnation = incarnation_of(hand, cell);
     return life == live_word(incarnation) ? tl_handle(cell, incarnation) : 0;
+}
+
+int tl_directory_keep(struct tl_hand *hand, uint64_t handle)
+{
+    uint32_t cell = tl_handle_cell(handle);
+    struct tl_txn txn;
+    if (tl_directory_live(hand, cell) != handle)
+        return -TLSHM_ESTALE;
+    if (!tl_map_is_scope(hand->map, cell))
+        return 0; /* tiers and levels stay */
+    for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
+        int rc = tl_txn_snapshot(hand, cell, &txn.view[0]);
+        if (rc == 0 && tl_view_incarnation(&txn.view[0]) != tl_handle_incarnation(handle))
+            rc = -TLSHM_ESTALE;
+        if (rc == 0)
+            rc = commit_same(hand, cell, &txn);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
+    }
+    return -TLSHM_ECONTENDED;
 }
 
 int tl_directory_key(struct tl_hand *hand, uint64_t handle, char *buf)

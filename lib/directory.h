@@ -20,6 +20,9 @@
  *   D3  Chain words carry a version that grows with every change, and across reuse of the cell.
  *   D4  A cell is retired only when nothing is held, nothing is used in any window, nobody gave it limits or flags, and
  *       it was idle for the retention time: then no reservation that may still be settled names it.
+ *   D5  Who retires a cell takes a snapshot, then looks at its policy word, then commits on the snapshot. Who changed the
+ *       policy word commits on the cell after it (keep). So the former finds the change, or cannot commit; or it was
+ *       first, and the latter finds the cell retired.
  *
  * CRASH A stale claim is examined by whoever looks for a free cell: in the chain means live, else it is free. A retired
  * cell is buried by whoever meets it in its chain or looks for a free one.
@@ -47,6 +50,12 @@ int tl_directory_key(struct tl_hand *hand, uint64_t handle, char *buf);
 
 /* The handle of a live cell, or 0. Works read-only. */
 uint64_t tl_directory_live(struct tl_hand *hand, uint32_t cell);
+
+/*
+ * After a change of the policy word that a handle leads to: it counts from now on, whoever was about to recycle the cell
+ * (D5). 0; -TLSHM_ESTALE: somebody has, and the change is lost; -TLSHM_ECORRUPT, -TLSHM_ECONTENDED.
+ */
+int tl_directory_keep(struct tl_hand *hand, uint64_t handle);
 
 #define TL_DIRECTORY_LOOKS 512 /* cells looked at in one search for idle ones */
 

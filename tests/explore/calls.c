@@ -266,3 +266,24 @@ uint64_t call_find(unsigned seat, const char *key)
     expect_no_error("find", rc, -TLSHM_ENOENT);
     return rc < 0 ? 0 : note_handle(key, handle);
 }
+
+bool call_limit(unsigned seat, const char *key, const tlshm_limit *limits, unsigned count)
+{
+    struct tl_hand *hand = &world.thread[seat].hand;
+    for (unsigned tries = 0; tries < CELLS; tries++) {
+        uint64_t handle = call_make(seat, key), shape[TLSHM_LIMITS_MAX], cap[TLSHM_LIMITS_MAX];
+        tl_word *policy = &world.map.cells[tl_handle_cell(handle)].policy;
+        if (!handle)
+            return false;
+        world_shapes(limits, count, shape, cap);
+        uint64_t seen = tl_change_settled(hand, policy);
+        if (tl_directory_live(hand, tl_handle_cell(handle)) != handle ||
+            tl_limits_publish(hand, policy, seen, shape, cap, count) != 1)
+            continue;
+        int rc = tl_directory_keep(hand, handle);
+        expect_no_error("keep", rc, -TLSHM_ESTALE);
+        if (rc == 0)
+            return true;
+    }
+    return false;
+}

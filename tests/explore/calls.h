@@ -49,6 +49,9 @@ void call_look_record(unsigned seat, unsigned record);
 /* New limits for a scope, or for what a policy word leads to. */
 void call_publish(unsigned seat, tl_word *policy, const tlshm_limit *limits, unsigned count);
 
+/* The same for a scope by its key, which may be given to another one meanwhile, as admin.c does it. False: no room. */
+bool call_limit(unsigned seat, const char *key, const tlshm_limit *limits, unsigned count);
+
 /* Makes a scope, or only looks for it; 0: there is no room, or no scope. */
 uint64_t call_make(unsigned seat, const char *key);
 uint64_t call_find(unsigned seat, const char *key);

@@ -173,6 +173,45 @@ static void finish_alone(void)
     memset(made, 0, sizeof made);
 }
 
+/* What a hold is extended by is checked by one side too: much fits none, and little fits both. */
+static void start_held(void)
+{
+    start_sides();
+    hold(1, LONG);
+}
+
+static void act_extend(unsigned fibre)
+{
+    made[fibre] = false;
+    if (fibre == 0)
+        apply(0, 1);
+    if (fibre != 2 && call_extend(fibre, world.hold, MUCH, 0) == TLSHM_OK)
+        fault("an extension is admitted by one scope's limits of before a change and another's of after it");
+    if (fibre == 2 && call_extend(2, world.hold, LITTLE / 2, 0) != TLSHM_OK)
+        fault("an extension is refused that fits before a change and after it");
+}
+
+/* What is held fills either side, but is overdue. */
+static void start_overdue_held(void)
+{
+    start_sides();
+    hold(LITTLE, 1);
+    world_tick(2);
+    ledger_check();
+}
+
+static void act_expire(unsigned fibre)
+{
+    made[fibre] = false;
+    if (fibre == 0)
+        apply(0, 1);
+    else if (fibre == 1 && !reserve(1, 1, S0 | S1, LITTLE / 2, 0))
+        fault("an overdue hold stands in the way");
+    else if (fibre == 2)
+        call_end(2, world.hold, SETTLE, 4); /* late, or the last moment */
+    ask_for_much(fibre);
+}
+
 /* Somebody takes the dead applier's seat and turns the words himself. */
 static void act_left(unsigned fibre)
 {
@@ -230,6 +269,9 @@ const struct scene scenes_of_changes[] = {
     {"apply-warm", "the same, straight", start_warm_sides, act_apply, finish_sides},
     {"apply-two", "two turn the same limits", start_sides, act_two, finish_two},
     {"apply-alone", "one changes a scope alone meanwhile", start_sides, act_alone, finish_alone},
+    {"apply-extend", "a hold is extended meanwhile", start_held, act_extend, finish_sides, .brief = true},
+    {"apply-expire", "an overdue hold is in the way meanwhile", start_overdue_held, act_expire, finish_sides,
+     .brief = true},
     {"apply-left", "an heir turns limits that the dead has begun with", start_sides, act_left, finish_sides},
     {"apply-cleared", "two clear what the dead has left", start_left, act_cleared, finish_sides, .two = true},
     {"apply-swept", "an heir sweeps lists that are pending", start_sides, act_swept, finish_sides},

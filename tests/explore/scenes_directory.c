@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "change.h"
 #include "hash.h"
 
 static void start_directory(void)
@@ -82,6 +83,60 @@ static void act_retire_twice(unsigned fibre)
         call_find(1, "agent:idle");
     else
         call_make(2, "agent:other");
+}
+
+/* One gives the idle scope limits of its own, another wants its place. */
+static void act_limited(unsigned fibre)
+{
+    const tlshm_limit limit = world_lifetime(PLENTY);
+    if (fibre == 1)
+        answers.verdict[1] = call_limit(1, "agent:idle", &limit, 1) ? TLSHM_OK : UNANSWERED;
+    else
+        call_make(fibre, fibre == 0 ? "agent:other" : "agent:third");
+}
+
+static bool kept(struct tl_hand *hand, const void *handle)
+{
+    return tl_directory_keep(hand, *(const uint64_t *)handle) == 0;
+}
+
+/* The same as part of a change of many, as confmake.c does it. */
+static bool apply_limit(unsigned seat, const char *key, uint64_t shape, uint64_t cap)
+{
+    struct tl_hand *hand = &world.thread[seat].hand;
+    int rc = 0;
+    for (unsigned tries = 0; rc == 0 && tries < CELLS; tries++) {
+        uint64_t handle = call_make(seat, key);
+        struct tl_turn turn = {.word = &world.map.cells[tl_handle_cell(handle)].policy, .kind = TL_POLICY_OWN};
+        if (!handle || tl_limits_claim(hand, &shape, &cap, 1, &turn.index, &turn.list) < 0)
+            return false;
+        rc = tl_change_make(hand, &turn, 1, kept, &handle);
+    }
+    return rc == 1;
+}
+
+static void act_applied(unsigned fibre)
+{
+    const tlshm_limit limit = world_lifetime(PLENTY);
+    uint64_t shape, cap;
+    world_shapes(&limit, 1, &shape, &cap);
+    if (fibre == 1)
+        answers.verdict[1] = apply_limit(1, "agent:idle", shape, cap) ? TLSHM_OK : UNANSWERED;
+    else
+        call_make(fibre, "agent:other");
+}
+
+static void finish_limited(void)
+{
+    struct tl_limits limits = {0};
+    uint64_t handle = call_find(HARNESS, "agent:idle");
+    if (answers.verdict[1] != TLSHM_OK)
+        return;
+    if (!handle)
+        fault("a scope was recycled after it was given limits");
+    else if (tl_limits_read(&world.map, &world.map.cells[tl_handle_cell(handle)].policy, &limits) < 0 ||
+             limits.source != TLSHM_LIMITS_OWN || limits.count != 1 || limits.cap[0] != PLENTY)
+        fault("limits that were set are lost");
 }
 
 /* One ends its hold while others have ended it already, and its scope goes to another key. */
@@ -233,6 +288,9 @@ const struct scene scenes_of_directory[] = {
     {"new-key", "three make one scope", start_directory, act_new_key, finish_new_key},
     {"retire", "an idle scope is recycled while it is used", start_retire, act_retire},
     {"retire-twice", "recycling against two that look for a place", start_retire, act_retire_twice},
+    {"retire-limits", "an idle scope is recycled while it is given limits", start_retire, act_limited, finish_limited},
+    {"retire-applied", "the same by a change of many", start_retire, act_applied, finish_limited, .two = true,
+     .brief = true},
     {"ended-retired", "a hold has ended and its scope is another", start_ended_retired, act_ended_retired, .two = true},
     {"taken", "two want the last place", start_one_place, act_taken, .two = true},
     {"stale", "a sheet goes to a scope of another incarnation", start_stale, act_stale, .two = true},
