@@ -61,18 +61,23 @@ void tl_history_zone(const struct tl_map *map, unsigned zone, struct tl_zone *ou
         memset(out, 0, sizeof *out);
 }
 
-/* The calendar period of a shape at boot time `time`: its number (its start in wall seconds) and its end in boot time. */
-static void period_at(const struct tl_map *map, uint64_t shape, uint64_t time, int64_t offset, uint64_t *number,
-                      uint64_t *end)
+/* A calendar period: its number (its start in wall seconds), its length, and its end in boot time. */
+struct period {
+    uint64_t number, length, end;
+};
+
+/* The one that the wall clock is in at boot time `time`. */
+static struct period period_at(const struct tl_map *map, uint64_t shape, uint64_t time, int64_t offset)
 {
     struct tl_zone zone;
     int64_t start_ns, end_ns;
     tl_history_zone(map, tl_shape_zone(shape), &zone);
     tl_calendar_period(&zone, tl_shape_period(shape), tl_shape_anchor(shape), (int64_t)(time + (uint64_t)offset),
                        &start_ns, &end_ns);
-    *number = (uint64_t)(start_ns / INT64_C(1000000000)) & tl_ones(TL_BUCKET_BITS);
-    uint64_t boot_end = (uint64_t)end_ns - (uint64_t)offset;
-    *end = boot_end > time ? boot_end : time + 1; /* a period that ends before it began would end at every look */
+    uint64_t number = (uint64_t)(start_ns / INT64_C(1000000000)) & tl_ones(TL_BUCKET_BITS);
+    uint64_t end = (uint64_t)end_ns - (uint64_t)offset;
+    /* a period that ends before it began would end at every look */
+    return (struct period){number, (uint64_t)(end_ns - start_ns), tl_max(end, time + 1)};
 }
 
 /* The time until which nothing in window i changes. */
@@ -114,17 +119,28 @@ static void roll_rolling(struct tl_view *view, unsigned i, struct window *w)
     w->start = tl_view_used(view, tl_shape_unit(w->shape));
 }
 
-/* A wall step moves a period's end, never its start: it neither refills nor locks out for more than one period. */
+/*
+ * A period lasts until the boot time that was computed for its end, whatever the wall clock does meanwhile: a step inside
+ * the period moves that end, a step out of it does not. So no step refills, none locks out for longer than a period.
+ *
+ * If the wall clock went back just before the end (a leap second, a clock that is slewed), it is still in the same period
+ * at that time. Then the next one begins early, and not once more when the wall clock gets there.
+ */
 static void roll_calendar(const struct tl_map *map, struct tl_view *view, struct window *w, int64_t offset)
 {
     bool over = view->time >= w->marks;
     if (!over && !tl_history_stepped(offset, view->offset))
         return;
-    uint64_t number;
-    period_at(map, w->shape, view->time, offset, &number, &w->marks);
-    w->bucket = home_of(w->bucket) | number;
-    if (over)
-        w->start = tl_view_used(view, tl_shape_unit(w->shape));
+    struct period now = period_at(map, w->shape, view->time, offset);
+    bool same = now.number == bucket_of(w->bucket);
+    if (over && same && now.end - view->time < now.length / 2)
+        now = period_at(map, w->shape, now.end, offset);
+    if (over || same)
+        w->marks = now.end;
+    if (!over)
+        return;
+    w->bucket = home_of(w->bucket) | now.number;
+    w->start = tl_view_used(view, tl_shape_unit(w->shape));
 }
 
 TL_COLD void tl_history_roll(const struct tl_map *map, struct tl_view *view, int64_t offset)
@@ -209,15 +225,16 @@ uint64_t tl_history_next_drop(const struct tl_map *map, uint32_t cell, const str
 void tl_history_restart(const struct tl_map *map, struct tl_view *view, unsigned i, const struct tl_restart *restart)
 {
     struct window w = {.shape = restart->shape, .marks = 1};
-    uint64_t number = 0;
+    struct period period = {0};
     view->moved &= ~(1u << i);
     w.start = tl_view_used(view, tl_shape_unit(w.shape)) - restart->carried;
     switch (tl_shape_kind(w.shape)) {
     case TLSHM_WINDOW_ROLLING:
-        number = restart->time / tl_shape_width_ns(w.shape);
+        period.number = restart->time / tl_shape_width_ns(w.shape);
         break;
     case TLSHM_WINDOW_CALENDAR:
-        period_at(map, w.shape, restart->time, restart->offset, &number, &w.marks);
+        period = period_at(map, w.shape, restart->time, restart->offset);
+        w.marks = period.end;
         break;
     case TLSHM_WINDOW_LIFETIME:
         w.start = 0;
@@ -225,7 +242,7 @@ void tl_history_restart(const struct tl_map *map, struct tl_view *view, unsigned
     default:
         break;
     }
-    w.bucket = restart->tag << TL_START_BITS | (uint64_t)restart->ring << TL_BUCKET_BITS | bucket_of(number);
+    w.bucket = restart->tag << TL_START_BITS | (uint64_t)restart->ring << TL_BUCKET_BITS | bucket_of(period.number);
     set_window(view, i, &w);
 }
 

@@ -40,6 +40,8 @@ TestSuite(clocks, .init = open_space, .fini = close_space, .timeout = 120);
 enum act {
     END,      /* of the list */
     SPEND,    /* the whole limit is reserved and settled */
+    TENTH,    /* a tenth of it */
+    LEFT,     /* so much of it is left: `frees` */
     HOLD,     /* the whole limit is reserved, for five minutes */
     FULL,     /* a token is refused; `frees`: and would be admitted within that time */
     FULL_FOR, /* a token is refused, and would be admitted after exactly `frees` */
@@ -49,12 +51,12 @@ enum act {
 /* Boot time since the case began, and how far the wall clock is from where it would be if nobody touched it; in ms. */
 struct step {
     enum act act;
-    int64_t at, off, frees;
+    int64_t at, off, frees; /* LEFT: tokens */
 };
 
 static const struct fault {
     const char *name, *limit, *start; /* UTC */
-    struct step steps[10];
+    struct step steps[12];
 } faults[] = {
     /* boot clock */
     {"boot clock back by a few milliseconds",
@@ -220,6 +222,61 @@ static const struct fault {
       {SPEND, 3 * S, -S, 0},
       {FULL, 4 * S, -S, 31 * D},
       {FREE, 31 * D + 3 * S, -S, 0}}},
+    {"a leap second repeated: the new month begins once, here a second early",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{SPEND, 500, 0, 0},
+      {SPEND, 2 * S, -S, 0},
+      {FULL, 2500, -S, 31 * D + S},
+      {FULL, 3 * S, -S, 31 * D},
+      {FULL, 4 * S, -S, 31 * D},
+      {FREE, 31 * D + 3 * S, -S, 0},
+      {SPEND, 31 * D + 3 * S, -S, 0},
+      {FULL, 31 * D + 4 * S, -S, 28 * D}}},
+    {"a leap second repeated: the new month had begun",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{SPEND, 500, 0, 0},
+      {SPEND, 2010, 0, 0},
+      {FULL, 2020, -S, 31 * D + S},
+      {FULL, 3100, -S, 31 * D},
+      {FULL, 31 * D, -S, 3 * S},
+      {FREE, 31 * D + 3 * S, -S, 0}}},
+    {"a leap second left out: the month ends, and is not left out",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{SPEND, 500, 0, 0}, {FULL, 1500, S, 500}, {FREE, 2 * S, S, 0}, {SPEND, 2 * S, S, 0}, {FULL, 3 * S, S, 31 * D}}},
+    {"a leap second repeated: it is met by a call in the new month",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{TENTH, 500, 0, 0},
+      {TENTH, 2010, 0, 0},
+      {LEFT, 2015, 0, 90},
+      {TENTH, 2020, -S, 0},
+      {LEFT, 2030, -S, 80},
+      {LEFT, 3100, -S, 80},
+      {TENTH, 4 * S, -S, 0},
+      {LEFT, 31 * D + S, -S, 70},
+      {LEFT, 31 * D + 3 * S, -S, 100}}},
+    {"a leap second repeated: it is met by calls in the old month",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{TENTH, 500, 0, 0},
+      {TENTH, 1990, -S, 0},
+      {LEFT, 2500, -S, 80},
+      {LEFT, 3 * S, -S, 100},
+      {TENTH, 3 * S, -S, 0},
+      {LEFT, 4 * S, -S, 90}}},
+    {"a leap second left out, met by a call",
+     "tokens 100 per month",
+     "2016-12-31 23:59:58",
+     {{TENTH, 500, 0, 0},
+      {TENTH, 1500, S, 0},
+      {LEFT, 1600, S, 80},
+      {LEFT, 2 * S, S, 100},
+      {TENTH, 3 * S, S, 0},
+      {LEFT, 31 * D, S, 90},
+      {LEFT, 31 * D + S, S, 100}}},
     {"a leap second smeared",
      "tokens 100 per hour",
      "2016-12-31 23:00:00",
@@ -230,6 +287,49 @@ static const struct fault {
       {FREE, H + S, -S, 0},
       {SPEND, H + S, -S, 0},
       {FULL, H + 2 * S, -S, H}}},
+    {"a wall clock slewed back at a day's end: the day is not had twice",
+     "tokens 100 per day",
+     "2024-02-01 12:00:00",
+     {{SPEND, 0, 0, 0},
+      {SPEND, 12 * H, -150, 0},
+      {FULL, 12 * H + 100, -150, D + S},
+      {FULL, 12 * H + 200, -150, D},
+      {FREE, 36 * H + 200, -150, 0}}},
+    {"a wall clock set ahead over a day's end, met by calls",
+     "tokens 100 per day",
+     "2024-02-01 23:00:00",
+     {{TENTH, 0, 0, 0},
+      {TENTH, S, 2 * H, 0},
+      {LEFT, H - S, 2 * H, 80},
+      {LEFT, H, 2 * H, 100},
+      {TENTH, H, 2 * H, 0},
+      {LEFT, 23 * H - S, 2 * H, 90},
+      {LEFT, 23 * H, 2 * H, 100}}},
+    {"a wall clock set back over a day's end, met by calls",
+     "tokens 100 per day",
+     "2024-02-01 00:10:00",
+     {{TENTH, 0, 0, 0},
+      {TENTH, S, -H, 0},
+      {LEFT, 2 * H, -H, 80},
+      {TENTH, 3 * H, -H, 0},
+      {LEFT, 23 * H, -H, 70},
+      {LEFT, 25 * H, -H, 100}}},
+    {"a wall clock set ahead over a day's end: that day is not left out",
+     "tokens 100 per day",
+     "2024-02-01 23:00:00",
+     {{SPEND, 0, 0, 0},
+      {FULL, S, 2 * H, H},
+      {FREE, H + S, 2 * H, 0},
+      {SPEND, H + S, 2 * H, 0},
+      {FULL, 2 * H, 2 * H, D}}},
+    {"a wall clock set back over a day's end: that day is not had twice",
+     "tokens 100 per day",
+     "2024-02-01 00:10:00",
+     {{SPEND, 0, 0, 0},
+      {FULL, S, -H, 25 * H},
+      {FULL, H, -H, 25 * H},
+      {FULL, 2 * H, -H, 25 * H},
+      {FREE, 25 * H, -H, 0}}},
 };
 
 static void set_clocks(uint64_t boot, int64_t wall)
@@ -269,17 +369,23 @@ static void check_wait(const struct fault *f, const struct step *step, const tls
 
 static void play_step(const struct fault *f, const struct step *step, const char *key)
 {
-    static const tlshm_amounts all = {{AMOUNT}};
+    uint64_t amount = step->act == TENTH ? AMOUNT / 10 : AMOUNT;
     tlshm_refusal why;
     tlshm_id id = 0;
+    int64_t left;
     bool free;
     switch (step->act) {
     case SPEND:
+    case TENTH:
     case HOLD:
-        cr_assert_eq(ask_for_tokens(key, AMOUNT, &id, NULL), TLSHM_OK, "%s: nothing to spend at %" PRId64 " ms",
+        cr_assert_eq(ask_for_tokens(key, amount, &id, NULL), TLSHM_OK, "%s: nothing to spend at %" PRId64 " ms",
                      f->name, step->at);
-        if (step->act == SPEND)
-            cr_assert_eq(tlshm_settle(space.t, id, &all, TLSHM_EXACT, NULL), TLSHM_OK);
+        if (step->act != HOLD)
+            cr_assert_eq(tlshm_settle(space.t, id, &(tlshm_amounts){{amount}}, TLSHM_EXACT, NULL), TLSHM_OK);
+        break;
+    case LEFT:
+        left = space_remaining(&space, key, TLSHM_TOKENS);
+        cr_expect_eq(left, step->frees, "%s: %" PRId64 " left at %" PRId64 " ms", f->name, left, step->at);
         break;
     default:
         free = space_remaining(&space, key, TLSHM_TOKENS) > 0;
