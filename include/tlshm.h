@@ -247,6 +247,18 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
                         tlshm_id *id, tlshm_refusal *why);
 
 /*
+ * What tlshm_reserve() of this request would answer now, without reserving: the same order of decisions, the same verdict,
+ * `why` filled in alike. Nothing is written, nothing is created, no seat is taken, no counter moves: a scope never seen is
+ * judged by its level's default tier, overdue holds are taken for expired. TLSHM_REPLAY: the request's idempotency key has
+ * its first answer. The answer is true of one moment of the call and promises nothing for later: who means to spend
+ * reserves. While other calls change the scopes over and over again, each scope is judged as of a moment of its own.
+ * Works read-only. Allocates memory: not for signal handlers. `why` (may be NULL) is set on TLSHM_REFUSED only.
+ * Returns TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY, or -EINVAL -EKEY -ELEVEL -ERANGE -EEMPTY -EMISMATCH -ESTALE -ENOMEM
+ * -ECORRUPT.
+ */
+int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why);
+
+/*
  * Replaces the hold with the charge: the actual use as the overrun policy sees it, in the bucket of this moment. Never
  * refused by limits, pause or shutoff. `actual` may be NULL for TLSHM_UNKNOWN. `result` may be NULL.
  * Returns TLSHM_OK; TLSHM_LATE after the deadline (the use is recorded once, nothing is released twice); TLSHM_REPLAY

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* api.c - the daily calls: check arguments, resolve keys, call the rules, translate the answer. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "directory.h"
 #include "ending.h"
 #include "explain.h"
+#include "fit.h"
 #include "limiter.h"
 #include "look.h"
 #include "scopes.h"
@@ -56,9 +58,9 @@ TL_INLINE int check_amounts(const uint64_t *of)
     return TL_LIKELY(plain) ? 0 : check_amounts_one_by_one(of);
 }
 
-static int check_request(const tlshm_request *request, const tlshm_id *id)
+static int check_request(const tlshm_request *request)
 {
-    if (!request || !id || !request->scopes || request->scope_count == 0 || request->scope_count > TLSHM_SCOPES_MAX)
+    if (!request || !request->scopes || request->scope_count == 0 || request->scope_count > TLSHM_SCOPES_MAX)
         return -TLSHM_EINVAL;
     if (request->ttl_ns == 0 || (request->flags & ~TLSHM_FREE_ON_DEATH))
         return -TLSHM_EINVAL;
@@ -95,9 +97,8 @@ TL_COLD static bool has_keys(const tlshm_request *request)
 }
 
 /* No cell for a new scope: a refusal, as a full table of reservations is. */
-static int refuse_full(struct tl_thread *thread, tlshm_refusal *why)
+static int refuse_full(tlshm_refusal *why)
 {
-    tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + TLSHM_FULL]);
     if (why) {
         memset(why, 0, sizeof *why);
         why->reason = TLSHM_FULL;
@@ -132,8 +133,10 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
         rc = tl_limiter_reserve(thread, request, &ask, &made, &no);
     if (TL_UNLIKELY(rc == -TLSHM_ESTALE))
         rc = reserve_stale(t, thread, request, &ask, &made, &no);
-    if (TL_UNLIKELY(rc == -TLSHM_ENOROOM))
-        return refuse_full(thread, why);
+    if (TL_UNLIKELY(rc == -TLSHM_ENOROOM)) {
+        tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + TLSHM_FULL]);
+        return refuse_full(why);
+    }
     rc = tl_segment_answer(t, rc);
     if (TL_LIKELY(rc == TLSHM_OK) || rc == TLSHM_REPLAY)
         *id = made;
@@ -145,7 +148,7 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
 static int reserve_anyhow(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_thread *thread;
-    int rc = check_request(request, id);
+    int rc = id ? check_request(request) : -TLSHM_EINVAL;
     if (rc < 0)
         return rc;
     rc = tl_segment_enter(t, &thread);
@@ -191,6 +194,51 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
     request.estimate.of[TLSHM_TOKENS] = tokens;
     request.estimate.of[TLSHM_COST] = cost_nusd;
     return tlshm_reserve(t, &request, id, why);
+}
+
+/* -------------------------------------------------------------------------------------------------------- would fit */
+
+static void explain_fit(struct tl_fit *fit, const struct tl_ask *ask, const struct tl_no *no, tlshm_refusal *why)
+{
+    tl_explain(&fit->thread, ask->scope, ask->scopes, ask->need, no, TL_FOREVER, why);
+    if (why->scope < ask->scopes && !ask->scope[why->scope])
+        tl_fit_key(fit, why->scope, why->key);
+}
+
+static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_refusal *why)
+{
+    struct tl_ask ask;
+    struct tl_no no = {.detailed = why != NULL};
+    int rc = -TLSHM_ESTALE;
+    tl_ask_fill(&ask, request);
+    for (unsigned tries = 0; rc == -TLSHM_ESTALE && tries < STALE_TRIES; tries++) {
+        rc = tl_fit_resolve(fit, tries > 0, &ask);
+        if (rc == -TLSHM_ENOROOM)
+            return refuse_full(why);
+        if (ask.key)
+            ask.fingerprint = tl_idempotency_fingerprint(&ask);
+        if (rc == 0)
+            rc = tl_fit_judge(fit, &ask, &no);
+        if (rc == -TLSHM_ESTALE && !has_keys(request))
+            break;
+    }
+    if (rc == TLSHM_REFUSED && why && !tl_segment_lost(fit->thread.t))
+        explain_fit(fit, &ask, &no, why);
+    return rc;
+}
+
+int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why)
+{
+    int rc = t ? check_request(request) : -TLSHM_EINVAL;
+    if (rc < 0)
+        return rc;
+    struct tl_fit *fit = malloc(sizeof *fit);
+    if (!fit)
+        return -TLSHM_ENOMEM;
+    tl_fit_begin(t, request->scopes, fit);
+    rc = would_fit(fit, request, why);
+    free(fit);
+    return tl_segment_answer(t, rc);
 }
 
 /* ----------------------------------------------------------------------------------------- settle, refund, extend */

@@ -84,6 +84,15 @@ TL_INLINE bool tl_owner_epoch_is(uint64_t owner, uint64_t epoch)
     return ((owner >> 12 ^ epoch) & tl_ones(TL_OWNER_EPOCH_BITS)) == 0;
 }
 
+/* Tied to a thread, and the seat that it had is not its any more. */
+TL_INLINE bool tl_body_is_orphan(const struct tl_map *map, const struct tl_body *body)
+{
+    uint32_t seat = tl_owner_seat(body->owner);
+    if (!(tl_body_flags(body) & TLSHM_FREE_ON_DEATH) || seat >= map->seat_count)
+        return false;
+    return !tl_owner_epoch_is(body->owner, tl_load(&map->seats[seat].epoch));
+}
+
 TL_INLINE bool tl_amounts_wide(const uint64_t *of)
 {
     return (of[TLSHM_INPUT_TOKENS] | of[TLSHM_OUTPUT_TOKENS] | of[TLSHM_TOOL_CALLS]) != 0;

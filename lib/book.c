@@ -36,7 +36,7 @@ static int check_unit(const struct tl_hand *hand, const struct tl_txn *txn, unsi
     return -TLSHM_ERANGE;
 }
 
-TL_COLD static int check_sums(const struct tl_hand *hand, const struct tl_txn *txn)
+TL_COLD int tl_book_check(const struct tl_hand *hand, const struct tl_txn *txn)
 {
     for (unsigned j = 0; j < txn->cells; j++)
         for (unsigned unit = 0; j != txn->apart && unit < TLSHM_UNITS; unit++) {
@@ -58,7 +58,7 @@ static bool has_moved(const struct tl_hand *hand, const struct tl_txn *txn)
 
 TL_COLD int tl_book_one_by_one(struct tl_hand *hand, struct tl_txn *txn)
 {
-    int rc = check_sums(hand, txn);
+    int rc = tl_book_check(hand, txn);
     if (rc < 0 && has_moved(hand, txn))
         return 0;
     txn->sum_max = TL_SUM_MAX;

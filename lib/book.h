@@ -24,6 +24,9 @@ TL_INLINE void tl_book_need(uint64_t *delta, const uint64_t *need)
     delta[SHM_INCARNATION] = 0;
 }
 
+/* Is there room for `txn->delta` in every sum? 0, or an error as below. Of txn: cells, cell, view, delta, wide, apart. */
+int tl_book_check(const struct tl_hand *hand, const struct tl_txn *txn);
+
 /* What the next function does when a sum is near its end. */
 int tl_book_one_by_one(struct tl_hand *hand, struct tl_txn *txn);
 

@@ -273,6 +273,14 @@ static bool is_idle(struct tl_hand *hand, uint32_t cell, const struct tl_view *v
     return true;
 }
 
+/* May the incarnation that `life` tells of be ended? */
+static bool is_retirable(struct tl_hand *hand, uint32_t cell, uint64_t life, const struct tl_view *view, uint64_t now)
+{
+    if (life != live_word(tl_view_incarnation(view)))
+        return true; /* it has been */
+    return is_idle(hand, cell, view, now) && tl_txn_current(hand, cell, view);
+}
+
 /* Ends the incarnation of an idle cell by an operation on its balance, then takes it out of its chain. */
 static bool retire(struct tl_hand *hand, uint32_t cell)
 {
@@ -284,9 +292,9 @@ static bool retire(struct tl_hand *hand, uint32_t cell)
     struct tl_view *view = &txn.view[0];
     txn.now = tl_clock_now(&hand->clock);
     txn.offset = tl_clock_wall_offset(&hand->clock);
+    if (!is_retirable(hand, cell, life, view, txn.now))
+        return false;
     if (life == live_word(tl_view_incarnation(view))) {
-        if (!is_idle(hand, cell, view, txn.now) || !tl_txn_current(hand, cell, view))
-            return false;
         tl_view_set_windows(view, 0);
         view->moved = 0;
         tl_history_set_edge(view);
@@ -333,6 +341,68 @@ static uint32_t claim(struct tl_hand *hand, enum tl_directory_kind kind)
         tl_directory_recycle(hand, 64); /* or somebody else has, behind this search */
     }
     return UINT32_MAX;
+}
+
+/* ------------------------------------------------------------------------------------------------ is there room? */
+
+/* What try_claim() would say. */
+static bool is_claimable(struct tl_hand *hand, uint32_t cell)
+{
+    struct shm_cell *c = &hand->map->cells[cell];
+    uint64_t first, life = tl_load(&c->life);
+    uint32_t found;
+    struct wanted w = {.key = NULL, .hash = tl_load(&c->hash), .cell = cell};
+    if ((life & 3) == LIFE_CLAIMED)
+        return claim_stale(hand->map, life) && search(hand, &w, &first, &found) == 0;
+    return (life & 3) == LIFE_FREE;
+}
+
+/* What retire() would say. */
+static bool is_recyclable(struct tl_hand *hand, uint32_t cell)
+{
+    uint64_t life = tl_load(&hand->map->cells[cell].life);
+    struct tl_view view;
+    if ((life & 3) != LIFE_LIVE || !unattended(&hand->map->cells[cell]) || tl_txn_snapshot(hand, cell, &view) < 0)
+        return false;
+    return is_retirable(hand, cell, life, &view, tl_clock_now(&hand->clock));
+}
+
+static bool is_kept(uint32_t cell, const struct tl_kept *kept)
+{
+    for (unsigned i = 0; i < kept->count; i++)
+        if (kept->cell[i] == cell)
+            return true;
+    return false;
+}
+
+/* Of so many cells from `from` on, how many could be recycled; no more than `most` are counted. */
+static unsigned count_recyclable(struct tl_hand *hand, uint64_t from, uint32_t looks, unsigned most,
+                                 const struct tl_kept *kept)
+{
+    const struct tl_map *map = hand->map;
+    unsigned found = 0;
+    for (uint32_t i = 0; i < looks && found < most; i++) {
+        uint32_t cell = map->tier_cells + (uint32_t)((from + i) % (map->scope_end - map->tier_cells));
+        found += !is_kept(cell, kept) && is_recyclable(hand, cell);
+    }
+    return found;
+}
+
+/* As claim() does it: free cells from anywhere; for each that lacks then, a stretch of the table is recycled. */
+bool tl_directory_has_room(struct tl_hand *hand, unsigned want, const struct tl_kept *kept)
+{
+    const struct tl_map *map = hand->map;
+    uint32_t count = map->scope_end - map->tier_cells, looks = (uint32_t)tl_min(count, TL_DIRECTORY_LOOKS);
+    uint64_t from = tl_load_relaxed(&map->header->scope_cursor);
+    for (uint32_t i = 0; want && i < count; i++)
+        want -= is_claimable(hand, map->tier_cells + (uint32_t)((from + i) % count));
+    for (uint32_t seen = 0; want && seen < count; seen += looks) {
+        unsigned found = count_recyclable(hand, from + seen, (uint32_t)tl_min(looks, count - seen), want, kept);
+        if (found == 0)
+            break;
+        want -= found;
+    }
+    return want == 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- insertion */

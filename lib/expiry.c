@@ -90,9 +90,9 @@ static void lower_before(void *context, const struct tl_record *record)
     search->before = record->body.deadline;
 }
 
-uint64_t tl_expiry_first(const struct tl_hand *hand)
+uint64_t tl_expiry_first(const struct tl_hand *hand, uint64_t from)
 {
-    struct tl_search search = {.cell = TL_NONE, .before = TL_FOREVER, .visit = lower_before};
+    struct tl_search search = {.cell = TL_NONE, .from = from, .before = TL_FOREVER, .visit = lower_before};
     tl_expiry_search(hand, &search);
     return search.before;
 }
@@ -118,15 +118,6 @@ struct sweep {
     struct tl_expiry_report report;
 };
 
-/* Tied to a thread, and the seat that it had is not its any more. */
-static bool orphaned(const struct tl_map *map, const struct tl_body *body)
-{
-    uint32_t seat = tl_owner_seat(body->owner);
-    if (!(tl_body_flags(body) & TLSHM_FREE_ON_DEATH) || seat >= map->seat_count)
-        return false;
-    return !tl_owner_epoch_is(body->owner, tl_load(&map->seats[seat].epoch));
-}
-
 static bool concerns(struct sweep *s, const struct tl_body *body)
 {
     for (unsigned i = 0; i < s->cells; i++)
@@ -144,7 +135,7 @@ static bool end_hold(struct sweep *s, uint32_t index, bool due)
     int rc = read_held(&s->thread->hand, index, TL_PLAIN, &record);
     if (rc <= 0)
         return rc == 0;
-    how.forced = s->orphans && orphaned(s->thread->hand.map, &record.body);
+    how.forced = s->orphans && tl_body_is_orphan(s->thread->hand.map, &record.body);
     if (!how.forced && !(due && concerns(s, &record.body)))
         return false;
     rc = tl_ending_run(s->thread, tl_id(index, record.body.generation), &how, NULL, &lag);
@@ -448,7 +439,7 @@ uint64_t tl_expiry_all(struct tl_thread *thread, struct tl_expiry_report *report
     raise_all(thread, s.now, s.report.live);
     if (!report)
         return s.report.expired;
-    s.report.next_due = tl_expiry_first(&thread->hand);
+    s.report.next_due = tl_expiry_first(&thread->hand, 0);
     *report = s.report;
     return s.report.expired;
 }

@@ -27,8 +27,8 @@ struct tl_search {
 };
 int tl_expiry_search(const struct tl_hand *hand, struct tl_search *search);
 
-/* The earliest deadline of all, TL_FOREVER if nothing is held. */
-uint64_t tl_expiry_first(const struct tl_hand *hand);
+/* The earliest deadline of all that are not before `from`; TL_FOREVER if nothing is held. */
+uint64_t tl_expiry_first(const struct tl_hand *hand, uint64_t from);
 
 /* Expires overdue holds on the first `scopes` cells of thread->txn, which is used up. True if there were any. */
 bool tl_expiry_in_the_way(struct tl_thread *thread, unsigned scopes);

@@ -249,13 +249,11 @@ static uint64_t retry_after(struct tl_thread *thread, unsigned scopes, const uin
     return from > now ? from - now : 0;
 }
 
-/* A full table frees up when the first of its holds expires. */
+/* A full table frees up when the first of its holds expires. What is overdue has made no room. */
 static uint64_t first_free(struct tl_thread *thread)
 {
-    uint64_t first = tl_expiry_first(&thread->hand), now = tl_clock_now(&thread->hand.clock);
-    if (first == TL_FOREVER)
-        return TLSHM_NEVER;
-    return first > now ? first - now : 0;
+    uint64_t now = tl_clock_now(&thread->hand.clock), first = tl_expiry_first(&thread->hand, now + 1);
+    return first == TL_FOREVER ? TLSHM_NEVER : first - now;
 }
 
 static void describe_limit(const struct tl_thread *thread, const uint64_t *need, const struct tl_no *no,

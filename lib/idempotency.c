@@ -103,6 +103,22 @@ static int choose_entry(const struct tl_thread *thread, uint32_t cell, const uin
     return chosen;
 }
 
+int tl_idempotency_has_room(struct tl_thread *thread, const struct tl_ask *ask, uint64_t now)
+{
+    const struct tl_map *map = thread->hand.map;
+    uint32_t cell = cell_of(map, hash_key(thread, ask));
+    struct tl_view view;
+    int rc = tl_txn_snapshot(&thread->hand, cell, &view);
+    for (unsigned i = 0; rc == 0 && i < SHM_IDEM_ENTRIES; i++) {
+        struct tl_record record;
+        if (read_entry(thread, cell, tl_view_word(&view, i), &record) <= 0)
+            return 1;
+        if (shm_status(record.head) != SHM_HELD || record.body.deadline <= now || tl_body_is_orphan(map, &record.body))
+            return 1;
+    }
+    return rc;
+}
+
 int tl_idempotency_enter(struct tl_thread *thread, const struct tl_ask *ask, uint64_t generation, uint32_t *entered)
 {
     struct tl_txn *txn = &thread->txn;

@@ -19,6 +19,12 @@ uint64_t tl_idempotency_fingerprint(const struct tl_ask *ask);
 int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id);
 
 /*
+ * Is there a place for the key, when what is overdue at `now` or orphaned has been ended? 1, 0 or an error. Writes
+ * nothing.
+ */
+int tl_idempotency_has_room(struct tl_thread *thread, const struct tl_ask *ask, uint64_t now);
+
+/*
  * Adds the key's cell, with an entry for the reservation of that generation in the record of txn.was, to the operation. 1,
  * and the cell; 0: it is full of live holds; 2: the key has come to be known meanwhile; or an error.
  */

@@ -7,6 +7,7 @@
 #include "expiry.h"
 #include "idempotency.h"
 #include "records.h"
+#include "verdict.h"
 #include "views.h"
 
 /* Reads the limits of scope j and brings its view to them. 0, 1 (look again) or an error. */
@@ -33,121 +34,6 @@ TL_INLINE int read_all_limits(struct tl_thread *thread, unsigned scopes)
 
 /* ----------------------------------------------------------------------------------------------------- admission */
 
-static bool says_no(struct tl_no *no, enum tlshm_reason reason, unsigned cell, unsigned limit)
-{
-    no->reason = reason;
-    no->cell = cell;
-    no->limit = limit;
-    return true;
-}
-
-/* Flags: pause and shutoff, of the segment or of a scope. */
-static bool is_stopped(const struct tl_thread *thread, unsigned scopes, struct tl_no *no)
-{
-    uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
-    if (TL_UNLIKELY(flags & SHM_SHUTOFF))
-        return says_no(no, TLSHM_SHUTOFF, UINT32_MAX, UINT32_MAX);
-    if (TL_UNLIKELY(flags & SHM_PAUSED))
-        return says_no(no, TLSHM_PAUSED, UINT32_MAX, UINT32_MAX);
-    for (unsigned j = 0; j < scopes; j++)
-        if (TL_UNLIKELY(thread->memo[j].limits.flags))
-            return says_no(no, thread->memo[j].limits.flags & TL_POLICY_SHUTOFF ? TLSHM_SHUTOFF : TLSHM_PAUSED, j,
-                           UINT32_MAX);
-    return false;
-}
-
-/* What is to be admitted. */
-struct want {
-    const uint64_t *need;  /* more of each unit */
-    const uint64_t *whole; /* what the request comes to with it */
-    uint64_t ttl_ns;
-    const struct tl_body *held; /* what it is added to; NULL: a new one, which is content with a shorter life */
-};
-
-/* How long it would live in all; 0: no longer than it does already. */
-static uint64_t life_of(const struct want *want, uint64_t now)
-{
-    uint64_t deadline = now + want->ttl_ns;
-    if (!want->held)
-        return want->ttl_ns;
-    if (want->ttl_ns == 0 || deadline <= want->held->deadline)
-        return 0;
-    return deadline - tl_min(deadline, want->held->created);
-}
-
-/* What a limit on single requests is compared with; 0: nothing of it is asked for. */
-static uint64_t part_of(const struct want *want, uint64_t shape, uint64_t now)
-{
-    unsigned unit = tl_shape_unit(shape);
-    if (tl_shape_is_time(shape))
-        return life_of(want, now);
-    return want->need[unit] ? want->whole[unit] : 0;
-}
-
-TL_COLD static bool request_admits(const struct want *want, uint64_t shape, uint64_t cap, uint64_t now)
-{
-    uint64_t part = part_of(want, shape, now);
-    if (tl_shape_is_time(shape) && !want->held)
-        return cap > 0;
-    return part <= cap;
-}
-
-/* Does limit i of scope j admit what is wanted of its unit? Units that are not asked for are not looked at. */
-TL_INLINE bool limit_admits(const struct tl_thread *thread, unsigned j, unsigned i, const struct want *want)
-{
-    const struct tl_view *view = &thread->txn.view[j];
-    const struct tl_limits *limits = &thread->memo[j].limits;
-    const uint64_t *need = want->need;
-    unsigned unit = tl_shape_unit(limits->shape[i]);
-    if (TL_UNLIKELY(tl_shape_is_request(limits->shape[i])))
-        return request_admits(want, limits->shape[i], limits->cap[i], thread->txn.now);
-    if (need[unit] == 0 || limits->cap[i] == TLSHM_UNLIMITED)
-        return true;
-    uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[j], view, i, thread->txn.now);
-    return used + tl_view_held(view, unit) + need[unit] <= limits->cap[i];
-}
-
-static enum tlshm_reason reason_of(const struct want *want, uint64_t shape, uint64_t cap)
-{
-    if (tl_shape_is_request(shape))
-        return TLSHM_REQUEST_TOO_LARGE;
-    return want->need[tl_shape_unit(shape)] > cap ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
-}
-
-/*
- * Too large goes before never-fits, and that before limit (the reasons' numbers grow so); within each, the caller's order
- * of scopes decides which is named.
- */
-TL_COLD static void name_refusal(const struct tl_thread *thread, unsigned scopes, const struct want *want,
-                                 struct tl_no *no)
-{
-    unsigned best = UINT32_MAX, reason = TLSHM_ADMITTED;
-    for (unsigned j = 0; j < scopes; j++)
-        for (unsigned i = 0; i < thread->memo[j].limits.count; i++) {
-            if (limit_admits(thread, j, i, want))
-                continue;
-            const struct tl_limits *limits = &thread->memo[j].limits;
-            enum tlshm_reason why = reason_of(want, limits->shape[i], limits->cap[i]);
-            if (why < reason || (why == reason && thread->txn.asked[j] >= best))
-                continue;
-            reason = why;
-            best = thread->txn.asked[j];
-            no->requested = part_of(want, limits->shape[i], thread->txn.now);
-            says_no(no, why, j, i);
-        }
-}
-
-TL_INLINE bool is_refused(const struct tl_thread *thread, unsigned scopes, const struct want *want, struct tl_no *no)
-{
-    for (unsigned j = 0; j < scopes; j++)
-        for (unsigned i = 0; i < thread->memo[j].limits.count; i++)
-            if (TL_UNLIKELY(!limit_admits(thread, j, i, want))) {
-                name_refusal(thread, scopes, want, no);
-                return true;
-            }
-    return false;
-}
-
 /* Was all true that was seen? `keep`: the views are going to be looked at afterwards. */
 static bool all_current(struct tl_thread *thread, unsigned scopes, bool keep)
 {
@@ -170,7 +56,7 @@ static void note_ceilings(struct tl_thread *thread, unsigned scopes)
  * Snapshots, limits, verdict. Returns 0: it fits; TLSHM_REFUSED; or an error. A refusal is certain: its state was whole,
  * and no overdue hold stood in its way.
  */
-static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const struct want *want,
+static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scopes, const struct tl_want *want,
                  struct tl_no *no)
 {
     struct tl_txn *txn = &thread->txn;
@@ -183,9 +69,9 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
             return rc;
         if (TL_UNLIKELY(rc > 0))
             continue;
-        if (TL_UNLIKELY(is_stopped(thread, scopes, no)))
+        if (TL_UNLIKELY(tl_verdict_stopped(thread, scopes, no)))
             return TLSHM_REFUSED;
-        if (!is_refused(thread, scopes, want, no)) {
+        if (!tl_verdict_refused(thread, scopes, want, no)) {
             note_ceilings(thread, scopes);
             return 0;
         }
@@ -294,7 +180,7 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
                        bool *stepped)
 {
     struct tl_txn *txn = &thread->txn;
-    const struct want want = {ask->need, ask->need, ask->ttl_ns, NULL};
+    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL};
     int rc = tl_views_order(thread->hand.map, txn, ask->scope, ask->scopes);
     if (rc == 0)
         rc = admit(thread, ask->scope, ask->scopes, &want, no);
@@ -304,7 +190,7 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
         return SAID_NO;
     rc = tl_records_pick(thread, txn->now);
     if (rc <= 0) {
-        says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
+        tl_verdict_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
         return rc < 0 ? rc : SAID_NO;
     }
     uint64_t deadline = txn->now + ttl_allowed(thread, ask->scopes, ask->ttl_ns),
@@ -315,7 +201,7 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
     if (TL_UNLIKELY(ask->key != NULL)) {
         rc = tl_idempotency_enter(thread, ask, generation, &entered);
         if (rc <= 0) {
-            says_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
+            tl_verdict_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
             return rc < 0 ? rc : SAID_NO;
         }
         if (rc == 2)
@@ -406,14 +292,14 @@ static int book_extend(struct tl_thread *thread, const uint64_t *more, uint64_t 
 }
 
 /* More time alone: pause, shutoff and what is counted do not matter. */
-static int admit_time(struct tl_thread *thread, const struct want *want, struct tl_no *no, bool *refused)
+static int admit_time(struct tl_thread *thread, const struct tl_want *want, struct tl_no *no, bool *refused)
 {
     struct tl_txn *txn = &thread->txn;
     const struct tl_map *map = thread->hand.map;
     int rc = tl_views_take(&thread->hand, txn, want->held->scope);
     for (unsigned j = 0; rc == 0 && j < txn->cells; j++)
         rc = tl_limits_recall(map, &map->cells[txn->cell[j]].policy, &thread->memo[j]);
-    *refused = rc == 0 && is_refused(thread, txn->cells, want, no);
+    *refused = rc == 0 && tl_verdict_refused(thread, txn->cells, want, no);
     return rc;
 }
 
@@ -422,7 +308,7 @@ static int admit_more(struct tl_thread *thread, const uint64_t *more, uint64_t t
 {
     struct tl_record held = thread->txn.was; /* admitting may expire others, in the same txn */
     uint64_t whole[TLSHM_UNITS];
-    const struct want want = {more, whole, ttl_ns, &held.body};
+    const struct tl_want want = {more, whole, ttl_ns, &held.body};
     bool amounts = false;
     for (unsigned u = 0; u < TLSHM_UNITS; u++) {
         amounts |= more[u] != 0;

@@ -75,21 +75,27 @@ int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *
     return tl_segment_answer(t, rc < 0 ? rc : 0);
 }
 
-/* A scope that was never seen: no use, and the limits that its level's default gives. */
-static int look_at_unseen(struct tl_hand *hand, const char *key, size_t len, struct tl_look *look)
+/* Those of its level's default tier. */
+int tl_look_unseen(struct tl_hand *hand, const char *key, size_t len, struct tl_limits *limits)
 {
     const char *colon = memchr(key, ':', len);
     char level[TLSHM_NAME_MAX + 1] = "";
     uint32_t cell;
-    memset(look, 0, sizeof *look);
-    look->now = tl_clock_now(&hand->clock);
     memcpy(level, key, (size_t)(colon - key));
     int rc = tl_scopes_internal(hand, "level", level, &cell);
     if (rc < 0)
         return rc == -TLSHM_ENOENT ? -TLSHM_ELEVEL : rc;
     tl_word policy;
     tl_store_relaxed(&policy, tl_policy(TL_POLICY_DEFAULT, cell, 0));
-    return tl_limits_read(hand->map, &policy, &look->limits);
+    return tl_limits_read(hand->map, &policy, limits);
+}
+
+/* A scope that was never seen: no use, and the limits that it would have. */
+static int look_at_unseen(struct tl_hand *hand, const char *key, size_t len, struct tl_look *look)
+{
+    memset(look, 0, sizeof *look);
+    look->now = tl_clock_now(&hand->clock);
+    return tl_look_unseen(hand, key, len, &look->limits);
 }
 
 int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, struct tl_look *look)

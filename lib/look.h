@@ -25,6 +25,9 @@ int tl_look_at(struct tlshm *t, uint64_t handle, bool detailed, struct tl_look *
 /* By key. Also -TLSHM_EKEY, -TLSHM_ELEVEL. */
 int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, struct tl_look *look);
 
+/* The limits that a scope of this sound key would have if it were made now. 0, -TLSHM_ELEVEL, -TLSHM_ECORRUPT. */
+int tl_look_unseen(struct tl_hand *hand, const char *key, size_t len, struct tl_limits *limits);
+
 int64_t tl_look_remaining(const struct tl_look *look, enum tlshm_unit unit);
 void tl_look_usage(struct tlshm *t, const struct tl_look *look, tlshm_scope_usage *out);
 void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, tlshm_reservation_info *out);

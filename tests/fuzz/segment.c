@@ -126,6 +126,7 @@ static void one_reserve(void)
         r.idempotency_key = bytes_8(in()) % 2 == 0 ? "first" : "second";
         r.idempotency_len = strlen(r.idempotency_key);
     }
+    CALL(TLSHM_REPLAY, tlshm_would_fit, play.t, &r, (shape & 8) != 0 ? &why : NULL);
     int rc = CALL(TLSHM_REPLAY, tlshm_reserve, play.t, &r, &id, (shape & 8) != 0 ? &why : NULL);
     expect_untouched("reserve", rc, id);
     if (rc == TLSHM_OK || rc == TLSHM_REPLAY)

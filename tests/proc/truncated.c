@@ -104,6 +104,15 @@ static int call_usage(void)
     return tlshm_usage(space.t, "agent:a", 0, &usage);
 }
 
+static int call_would_fit(void)
+{
+    struct ask a;
+    tlshm_refusal why = {.scope = 77};
+    int rc = tlshm_would_fit(space.t, ask_for(&a, "agent:a tenant:t user:new", "tokens=1000"), &why);
+    MUST(rc == TLSHM_REFUSED || why.scope == 77, "a refusal was written on %s", tlshm_error_name(rc));
+    return rc;
+}
+
 static int call_verify(void)
 {
     return tlshm_verify(space.t, NULL, NULL, NULL);
@@ -125,9 +134,10 @@ static const struct call {
     int (*make)(void);
     bool admits;
 } calls[] = {
-    {"reserve", call_reserve, true}, {"settle", call_settle, false},      {"extend", call_extend, true},
-    {"refund", call_refund, false},  {"set a limit", call_limits, false}, {"reap", call_reap, false},
-    {"usage", call_usage, false},    {"verify", call_verify, false},      {"segment", call_segment, false},
+    {"reserve", call_reserve, true},     {"settle", call_settle, false},      {"extend", call_extend, true},
+    {"refund", call_refund, false},      {"set a limit", call_limits, false}, {"reap", call_reap, false},
+    {"usage", call_usage, false},        {"verify", call_verify, false},      {"segment", call_segment, false},
+    {"would fit", call_would_fit, true},
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 

@@ -105,6 +105,16 @@ void space_at(struct space *s, uint64_t now)
     s->now = now;
 }
 
+bool refusal_same(const tlshm_refusal *a, const tlshm_refusal *b)
+{
+    char limit[2][160] = {"", ""};
+    tlshm_limit_format(&a->limit, limit[0], sizeof limit[0]);
+    tlshm_limit_format(&b->limit, limit[1], sizeof limit[1]);
+    return a->reason == b->reason && a->scope == b->scope && strcmp(a->key, b->key) == 0 &&
+           strcmp(limit[0], limit[1]) == 0 && a->requested == b->requested && a->used == b->used &&
+           a->held == b->held && a->remaining == b->remaining && a->retry_after_ns == b->retry_after_ns;
+}
+
 tlshm_limit limit_of(const char *text)
 {
     struct tlshm_error err;

@@ -46,6 +46,9 @@ void space_limits(const struct space *s, const char *key, const char *limits);
 int64_t space_remaining(const struct space *s, const char *key, enum tlshm_unit unit);
 tlshm_scope_usage space_usage(const struct space *s, const char *key);
 
+/* Do two refusals say the same? */
+bool refusal_same(const tlshm_refusal *a, const tlshm_refusal *b);
+
 tlshm_limit limit_of(const char *text);
 
 /* "tokens=400 cost=30" as amounts. NULL for none. */

@@ -214,6 +214,7 @@ tlshm_id stage_reserve(struct stage *s, const char *scopes, const char *amounts)
 {
     static struct before before;
     struct ask a;
+    tlshm_refusal said;
     tlshm_id id = 0;
     ask_for(&a, scopes, amounts);
     a.request.ttl_ns = s->ttl_ns;
@@ -222,7 +223,10 @@ tlshm_id stage_reserve(struct stage *s, const char *scopes, const char *amounts)
     for (unsigned i = 0; i < a.request.scope_count; i++)
         scope_index(s, a.scopes[i].key);
     look(s, &before);
+    int foretold = tlshm_would_fit(s->space.t, &a.request, &said);
     s->rc = tlshm_reserve(s->space.t, &a.request, &id, &s->why);
+    MUST(foretold == s->rc && (s->rc != TLSHM_REFUSED || refusal_same(&said, &s->why)),
+         "I9 reserve %s %s: foretold %d, came about %d", scopes, amounts, foretold, s->rc);
     MUST(s->rc >= 0, "reserve %s %s: %s", scopes, amounts, tlshm_error_text(s->rc));
     if (s->rc == TLSHM_OK) {
         note_hold(s, &a.request, id);

@@ -9,6 +9,7 @@
  *   I5 a reservation ends once: the verdict of each settle, refund and extend is the one that its status calls for
  *   I6 a hold is gone at its deadline
  *   I7 a remaining amount never wraps: it is cap - used - held, and at most the cap
+ *   I9 what tlshm_would_fit() says before a reserve is what the reserve says
  *
  * I8 (a retry succeeds after retry_after and not before) moves the clock: stage_retry().
  */

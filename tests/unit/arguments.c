@@ -53,6 +53,7 @@ Test(arguments, no_attachment)
     struct ask a;
     limit = limit_of("tokens 5 per 1h");
     EXPECT(-TLSHM_EINVAL, tlshm_reserve(NULL, ask_for(&a, "agent:a", "tokens=1"), &id, NULL));
+    EXPECT(-TLSHM_EINVAL, tlshm_would_fit(NULL, ask_for(&a, "agent:a", "tokens=1"), NULL));
     EXPECT(-TLSHM_EINVAL, tlshm_settle(NULL, 5, NULL, TLSHM_UNKNOWN, NULL));
     EXPECT(-TLSHM_EINVAL, tlshm_refund(NULL, 5, NULL));
     EXPECT(-TLSHM_EINVAL, tlshm_extend(NULL, 5, NULL, 5, NULL));

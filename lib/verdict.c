@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* verdict.c - limits on single requests, and which limit a refusal names. See verdict.h. */
+#include "verdict.h"
+
+/* How long it would live in all; 0: no longer than it does already. */
+static uint64_t life_of(const struct tl_want *want, uint64_t now)
+{
+    uint64_t deadline = now + want->ttl_ns;
+    if (!want->held)
+        return want->ttl_ns;
+    if (want->ttl_ns == 0 || deadline <= want->held->deadline)
+        return 0;
+    return deadline - tl_min(deadline, want->held->created);
+}
+
+/* What a limit on single requests is compared with; 0: nothing of it is asked for. */
+static uint64_t part_of(const struct tl_want *want, uint64_t shape, uint64_t now)
+{
+    unsigned unit = tl_shape_unit(shape);
+    if (tl_shape_is_time(shape))
+        return life_of(want, now);
+    return want->need[unit] ? want->whole[unit] : 0;
+}
+
+TL_COLD bool tl_verdict_request(const struct tl_want *want, uint64_t shape, uint64_t cap, uint64_t now)
+{
+    uint64_t part = part_of(want, shape, now);
+    if (tl_shape_is_time(shape) && !want->held)
+        return cap > 0;
+    return part <= cap;
+}
+
+static enum tlshm_reason reason_of(const struct tl_want *want, uint64_t shape, uint64_t cap)
+{
+    if (tl_shape_is_request(shape))
+        return TLSHM_REQUEST_TOO_LARGE;
+    return want->need[tl_shape_unit(shape)] > cap ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
+}
+
+TL_COLD void tl_verdict_name(const struct tl_thread *thread, unsigned scopes, const struct tl_want *want,
+                             struct tl_no *no)
+{
+    unsigned best = UINT32_MAX, reason = TLSHM_ADMITTED;
+    for (unsigned j = 0; j < scopes; j++)
+        for (unsigned i = 0; i < thread->memo[j].limits.count; i++) {
+            if (tl_verdict_limit(thread, j, i, want))
+                continue;
+            const struct tl_limits *limits = &thread->memo[j].limits;
+            enum tlshm_reason why = reason_of(want, limits->shape[i], limits->cap[i]);
+            if (why < reason || (why == reason && thread->txn.asked[j] >= best))
+                continue;
+            reason = why;
+            best = thread->txn.asked[j];
+            no->requested = part_of(want, limits->shape[i], thread->txn.now);
+            tl_verdict_no(no, why, j, i);
+        }
+}
