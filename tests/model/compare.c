@@ -22,6 +22,7 @@ struct play {
     uint64_t seed, random, op;
     bool verbose, differs;
     struct space space;
+    tlshm_t *looker; /* may not write */
     struct reference *model;
     struct instant now;
     unsigned pace;
@@ -127,6 +128,20 @@ static const tlshm_window windows[] = {
 };
 #define WINDOWS (sizeof windows / sizeof windows[0])
 
+static uint64_t random_ttl(struct play *p)
+{
+    static const uint64_t longest[] = {MS(10), SEC(10), SEC(600), HOUR(30)};
+    return 1 + chance(p, longest[chance(p, 4)]);
+}
+
+/* About what single requests ask for and how long they are held, so that some are too large. */
+static uint64_t random_request_cap(struct play *p, enum tlshm_unit unit)
+{
+    if (unit == TLSHM_TIME)
+        return random_ttl(p);
+    return 1 + (unit == TLSHM_REQUESTS || unit == TLSHM_TOOL_CALLS ? chance(p, 6) : 100 + chance(p, 600));
+}
+
 static uint64_t random_cap(struct play *p, const tlshm_limit *limit)
 {
     bool small = limit->unit == TLSHM_REQUESTS || limit->unit == TLSHM_TOOL_CALLS;
@@ -137,6 +152,8 @@ static uint64_t random_cap(struct play *p, const tlshm_limit *limit)
         return 0;
     if (one_in(p, 20))
         return TLSHM_UNLIMITED;
+    if (limit->window.kind == TLSHM_WINDOW_REQUEST)
+        return random_request_cap(p, limit->unit);
     return scale * (small ? 5 + chance(p, 60) : 200 + chance(p, 6000));
 }
 
@@ -148,6 +165,10 @@ static tlshm_limit random_limit(struct play *p)
         return limit;
     }
     limit.window = windows[chance(p, WINDOWS)];
+    if (one_in(p, 6))
+        limit.window = (tlshm_window){.kind = TLSHM_WINDOW_REQUEST};
+    if (limit.window.kind == TLSHM_WINDOW_REQUEST && one_in(p, 4))
+        limit.unit = TLSHM_TIME;
     if (limit.window.kind == TLSHM_WINDOW_ROLLING && limit.window.slices < 64 &&
         one_in(p, 4)) /* there are 64 at most */
         limit.flags = TLSHM_LIMIT_STRICT;
@@ -179,12 +200,6 @@ static tlshm_amounts random_amounts(struct play *p)
     if (one_in(p, 3))
         a.of[TLSHM_TOOL_CALLS] = 1 + chance(p, 4);
     return a;
-}
-
-static uint64_t random_ttl(struct play *p)
-{
-    static const uint64_t longest[] = {MS(10), SEC(10), SEC(600), HOUR(30)};
-    return 1 + chance(p, longest[chance(p, 4)]);
 }
 
 /* A recent id of the model, 0 for none yet. */
@@ -264,6 +279,8 @@ static bool reason_fits(const struct ref_refusal *m, enum tlshm_reason reason)
 {
     if (m->paused || m->shutoff)
         return (m->paused && reason == TLSHM_PAUSED) || (m->shutoff && reason == TLSHM_SHUTOFF);
+    if (m->too_large)
+        return reason == TLSHM_REQUEST_TOO_LARGE;
     return reason == (m->never_fits ? TLSHM_NEVER_FITS : TLSHM_LIMIT);
 }
 
@@ -277,13 +294,14 @@ static void compare_refusing(struct play *p, const tlshm_refusal *l, const struc
 static void compare_refusal(struct play *p, const tlshm_refusal *l, const struct ref_refusal *m)
 {
     if (!reason_fits(m, l->reason)) {
-        differ(p, "reason: library %s, model%s%s%s of %u limits", tlshm_reason_name((int)l->reason),
-               m->paused ? " paused" : "", m->shutoff ? " shutoff" : "", m->never_fits ? " never fits" : "", m->count);
+        differ(p, "reason: library %s, model%s%s%s%s of %u limits", tlshm_reason_name((int)l->reason),
+               m->paused ? " paused" : "", m->shutoff ? " shutoff" : "", m->too_large ? " too large" : "",
+               m->never_fits ? " never fits" : "", m->count);
         return;
     }
     same(p, (int64_t)l->retry_after_ns, (int64_t)m->retry_after_ns, "retry_after", l->key);
     p->refused[l->reason]++;
-    if (l->reason != TLSHM_LIMIT && l->reason != TLSHM_NEVER_FITS)
+    if (l->reason == TLSHM_PAUSED || l->reason == TLSHM_SHUTOFF)
         return;
     const struct ref_refusing *at = refusing(m, l->scope, &l->limit);
     if (at == NULL)
@@ -364,9 +382,22 @@ static void note_admitted(struct play *p, tlshm_id id)
     p->ids[++p->last % RECENT] = id;
 }
 
+/* What was foretold is what came about. */
+static void compare_foretold(struct play *p, const tlshm_refusal *foretold, const tlshm_refusal *l)
+{
+    char text[2][512];
+    if (refusal_same(foretold, l))
+        return;
+    tlshm_refusal_text(foretold, text[0], sizeof text[0]);
+    tlshm_refusal_text(l, text[1], sizeof text[1]);
+    differ(p, "foretold: %s (in %" PRIu64 "); came about: %s (in %" PRIu64 ")", text[0], foretold->retry_after_ns,
+           text[1], l->retry_after_ns);
+}
+
 static void do_reserve(struct play *p, struct random_request *r)
 {
-    tlshm_refusal why;
+    tlshm_refusal why, foretold;
+    int fits = tlshm_would_fit(p->looker, &r->request, &foretold);
     static struct ref_refusal model_why;
     tlshm_id id = 0;
     uint64_t model_id = 0;
@@ -375,7 +406,10 @@ static void do_reserve(struct play *p, struct random_request *r)
     trace(p, "reserve, ttl %" PRIu64 ": %d", r->request.ttl_ns, rc);
     for (unsigned i = 0; i < r->request.scope_count; i++)
         trace(p, "    %s", r->scopes[i].key);
+    same(p, fits, rc, "would_fit", r->keys[0]);
     same(p, rc, model_rc, "reserve", r->keys[0]);
+    if (fits == TLSHM_REFUSED && rc == TLSHM_REFUSED)
+        compare_foretold(p, &foretold, &why);
     if (rc != model_rc)
         return;
     if (rc == TLSHM_OK)
@@ -738,6 +772,7 @@ static void play_open(struct play *p, uint64_t seed, uint64_t operations_wanted,
     g.retention_ns = HOUR(24 * 365 * 10);
     *p = (struct play){.seed = seed, .random = seed, .verbose = verbose};
     space_open(&p->space, &g);
+    same(p, tlshm_attach(&p->looker, p->space.path, TLSHM_READONLY, NULL), 0, "attach", "the looker");
     p->now = (struct instant){SPACE_BOOT_NS, SPACE_WALL_NS};
     p->model = ref_new(p->now);
     for (unsigned i = 0; i < TIER_NAMES; i++) {
@@ -762,11 +797,14 @@ static void play(uint64_t seed, uint64_t wanted, bool verbose)
     if (!p.differs)
         compare_counters(&p);
     /* A run in which nothing was admitted, refused or late compared nothing. */
-    if (!p.differs && (p.admitted < wanted / 50 || p.refused[TLSHM_LIMIT] < wanted / 50 || p.late == 0))
-        differ(&p, "too little happened: admitted %" PRIu64 ", refused %" PRIu64 ", late %" PRIu64, p.admitted,
-               p.refused[TLSHM_LIMIT], p.late);
+    if (!p.differs && (p.admitted < wanted / 50 || p.refused[TLSHM_LIMIT] < wanted / 50 ||
+                       p.refused[TLSHM_REQUEST_TOO_LARGE] < wanted / 500 || p.late == 0))
+        differ(&p,
+               "too little happened: admitted %" PRIu64 ", refused %" PRIu64 ", too large %" PRIu64 ", late %" PRIu64,
+               p.admitted, p.refused[TLSHM_LIMIT], p.refused[TLSHM_REQUEST_TOO_LARGE], p.late);
     tap_ok(!p.differs, "library and model agree: seed %" PRIu64 ", %" PRIu64 " operations, %" PRIu64 " admitted", seed,
            wanted, p.admitted);
+    tlshm_detach(p.looker);
     ref_free(p.model);
     space_close(&p.space);
 }

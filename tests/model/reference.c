@@ -306,9 +306,14 @@ static const struct meter *meter_before(const struct scope *s, const struct list
     return same_unit ? &s->meters[index] : NULL;
 }
 
+static bool is_request(const tlshm_window *window)
+{
+    return window->kind == TLSHM_WINDOW_REQUEST;
+}
+
 static uint64_t use_of(const struct scope *s, const struct meter *m, struct instant at)
 {
-    if (m == NULL || m->window.kind == TLSHM_WINDOW_NONE)
+    if (m == NULL || m->window.kind == TLSHM_WINDOW_NONE || is_request(&m->window))
         return 0;
     return m->window.kind == TLSHM_WINDOW_LIFETIME ? s->used[m->unit] : meter_used(m, at);
 }
@@ -370,7 +375,7 @@ static struct tlshm_limit_usage limit_usage(const struct reference *r, const str
     const tlshm_limit *limit = &list->of[index];
     struct tlshm_limit_usage u = {.limit = *limit};
     u.used = limit_used(r, s, list, index, at);
-    u.held = held_at(r, s, limit->unit, at.boot);
+    u.held = is_request(&limit->window) ? 0 : held_at(r, s, limit->unit, at.boot);
     u.remaining = limit->cap == TLSHM_UNLIMITED ? INT64_MAX : (int64_t)(limit->cap - u.used - u.held);
     u.frees_in_ns = limit_falls_in(r, s, list, index, at);
     return u;
@@ -380,13 +385,15 @@ static struct tlshm_limit_usage limit_usage(const struct reference *r, const str
 
 /* What a reserve or an extend asks for. An extend's own hold counts as held, and its deadline ends the question. */
 struct question {
+    bool extends;
     unsigned scope_count;
     struct scope *scopes[TLSHM_SCOPES_MAX];
-    uint64_t asked[TLSHM_UNITS];
-    uint64_t until; /* boot time from which there is nothing to ask any more */
+    uint64_t asked[TLSHM_UNITS], whole[TLSHM_UNITS]; /* the latter with what an extend's hold has already */
+    uint64_t life;                                   /* how long it would live from its beginning on, if it is new */
+    uint64_t until;                                  /* boot time from which there is nothing to ask any more */
 };
 
-/* Calls `each` for every limit that the question touches and that may refuse. */
+/* Calls `each` for every limit that counts what the question asks for, and that may refuse. */
 typedef void question_each(struct reference *r, const struct question *q, unsigned scope, const struct list *list,
                            unsigned index, void *context);
 
@@ -395,7 +402,8 @@ static void question_visit(struct reference *r, const struct question *q, questi
     for (unsigned i = 0; i < q->scope_count; i++) {
         const struct list *list = limits_of(r, q->scopes[i]);
         for (unsigned k = 0; k < list->count; k++)
-            if (q->asked[list->of[k].unit] != 0 && list->of[k].cap != TLSHM_UNLIMITED)
+            if (!is_request(&list->of[k].window) && q->asked[list->of[k].unit] != 0 &&
+                list->of[k].cap != TLSHM_UNLIMITED)
                 each(r, q, i, list, k, context);
     }
 }
@@ -481,6 +489,31 @@ static void refuse_each(struct reference *r, const struct question *q, unsigned 
         why->of[why->count++] = (struct ref_refusing){scope, u, asked};
 }
 
+/* What of the question is more than a limit on single requests allows; 0: it is within it. */
+static uint64_t too_large(const struct question *q, const tlshm_limit *limit)
+{
+    uint64_t part;
+    if (limit->unit == TLSHM_TIME)
+        part = q->extends || limit->cap == 0 ? q->life : 0;
+    else
+        part = q->asked[limit->unit] != 0 ? q->whole[limit->unit] : 0;
+    return part > limit->cap ? part : 0;
+}
+
+static bool question_too_large(struct reference *r, const struct question *q, struct ref_refusal *why)
+{
+    for (unsigned i = 0; i < q->scope_count; i++) {
+        const struct list *list = limits_of(r, q->scopes[i]);
+        for (unsigned k = 0; k < list->count; k++) {
+            uint64_t part = is_request(&list->of[k].window) ? too_large(q, &list->of[k]) : 0;
+            if (part != 0)
+                why->of[why->count++] = (struct ref_refusing){i, limit_usage(r, q->scopes[i], list, k, r->now), part};
+        }
+    }
+    why->too_large = why->count != 0;
+    return why->too_large;
+}
+
 static bool question_refused(struct reference *r, const struct question *q, struct ref_refusal *why)
 {
     *why = (struct ref_refusal){.paused = r->paused, .shutoff = r->shutoff, .retry_after_ns = TLSHM_NEVER};
@@ -488,7 +521,7 @@ static bool question_refused(struct reference *r, const struct question *q, stru
         why->paused = why->paused || q->scopes[i]->paused;
         why->shutoff = why->shutoff || q->scopes[i]->shutoff;
     }
-    if (why->paused || why->shutoff)
+    if (why->paused || why->shutoff || question_too_large(r, q, why))
         return true;
     question_visit(r, q, refuse_each, why);
     if (why->count != 0 && !why->never_fits)
@@ -588,7 +621,22 @@ static struct question question_reserve(struct reference *r, const tlshm_request
         q.scopes[i] = scope_get(r, request->scopes[i].key);
     memcpy(q.asked, e.of, sizeof q.asked);
     q.asked[TLSHM_CONCURRENCY] = 1;
+    memcpy(q.whole, q.asked, sizeof q.whole);
+    q.life = request->ttl_ns;
     return q;
+}
+
+/* The time that all scopes allow a single request. */
+static uint64_t life_allowed(struct reference *r, const struct question *q)
+{
+    uint64_t life = q->life;
+    for (unsigned i = 0; i < q->scope_count; i++) {
+        const struct list *list = limits_of(r, q->scopes[i]);
+        for (unsigned k = 0; k < list->count; k++)
+            if (list->of[k].unit == TLSHM_TIME && list->of[k].cap < life)
+                life = list->of[k].cap;
+    }
+    return life;
 }
 
 static uint64_t hold_admit(struct reference *r, const struct question *q, const tlshm_request *request)
@@ -597,7 +645,7 @@ static uint64_t hold_admit(struct reference *r, const struct question *q, const 
     h->scope_count = q->scope_count;
     h->estimate = normal_estimate(request);
     h->charged.of[TLSHM_REQUESTS] = h->estimate.of[TLSHM_REQUESTS];
-    h->deadline = r->now.boot + request->ttl_ns;
+    h->deadline = r->now.boot + life_allowed(r, q);
     hold_take_key(r, h, request);
     for (unsigned i = 0; i < q->scope_count; i++) {
         h->scopes[i] = (unsigned)(q->scopes[i] - r->scopes);
@@ -682,12 +730,18 @@ int ref_refund(struct reference *r, uint64_t id, tlshm_result *result)
     return hold_result(h, TLSHM_OK, result);
 }
 
-static struct question question_extend(struct reference *r, const struct hold *h, const tlshm_amounts *more)
+static struct question question_extend(struct reference *r, const struct hold *h, const tlshm_amounts *more,
+                                       uint64_t ttl_ns)
 {
-    struct question q = {.scope_count = h->scope_count, .until = h->deadline};
+    struct question q = {.extends = true, .scope_count = h->scope_count, .until = h->deadline};
     for (unsigned i = 0; i < q.scope_count; i++)
         q.scopes[i] = &r->scopes[h->scopes[i]];
-    memcpy(q.asked, more->of, sizeof q.asked);
+    for (unsigned u = 0; more != NULL && u < TLSHM_UNITS; u++) {
+        q.asked[u] = more->of[u];
+        q.whole[u] = h->estimate.of[u] + more->of[u];
+    }
+    if (ttl_ns != 0 && r->now.boot + ttl_ns > h->deadline)
+        q.life = r->now.boot + ttl_ns - h->born;
     return q;
 }
 
@@ -706,8 +760,11 @@ int ref_extend(struct reference *r, uint64_t id, const tlshm_amounts *more, uint
         return -TLSHM_EUNKNOWN;
     if (h->status != TLSHM_HELD)
         return TLSHM_ENDED;
+    struct question q = question_extend(r, h, more, ttl_ns);
+    *why = (struct ref_refusal){.retry_after_ns = TLSHM_NEVER};
+    if ((more == NULL || amounts_none(more)) && question_too_large(r, &q, why))
+        return TLSHM_REFUSED; /* time alone: what is counted and pauses do not matter */
     if (more != NULL && !amounts_none(more)) {
-        struct question q = question_extend(r, h, more);
         if (question_refused(r, &q, why))
             return TLSHM_REFUSED;
         for (unsigned i = 0; i < q.scope_count; i++)

@@ -5,6 +5,8 @@
  *
  * RULES where the headers leave more than one reading:
  *   - A request that takes nothing of a unit is not refused by that unit's limits.
+ *   - A limit on single requests has no use and no holds. It refuses before all others. A reserve's time is cut short to it
+ *     instead; what an extend adds no time to beyond the deadline does not count as asked for.
  *   - An extend never fits when what is added is above the limit; waiting for the end of its own hold is no help.
  *   - A limit's identity is its unit, its window and whether it is strict; the cap is a setting of it.
  *   - A scope meets a new list of limits at the next reserve or extend that it admits. A limit that it had goes on. One
@@ -24,7 +26,7 @@ struct reference;
 
 /* What may be answered to a refused call: any of these limits, or a flag; the wait is that of the whole request. */
 struct ref_refusal {
-    bool paused, shutoff, never_fits;
+    bool paused, shutoff, too_large, never_fits;
     unsigned count;
     struct ref_refusing {
         unsigned scope;
