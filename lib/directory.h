@@ -56,6 +56,8 @@ uint64_t tl_directory_live(struct tl_hand *hand, uint32_t cell);
  * (D5). 0; -TLSHM_ESTALE: somebody has, and the change is lost; -TLSHM_ECORRUPT, -TLSHM_ECONTENDED.
  */
 int tl_directory_keep(struct tl_hand *hand, uint64_t handle);
+
+/*
  * Would tl_directory_make() find a cell for each of `want` new scopes now, not counting those that the same call uses?
  * Works read-only. Its cost grows with the table only where hardly any cell is free.
  */

@@ -89,6 +89,8 @@ static uint64_t beginning(uint64_t shape, uint64_t then)
 static bool was_taken_over(const struct place *place, unsigned window, uint64_t when)
 {
     for (unsigned i = 0; i < place->old_windows; i++) {
+        if (tl_shape_kind(place->old_shape[i]) == TLSHM_WINDOW_NONE)
+            continue;
         bool same = place->old_shape[i] == place->shape[window];
         bool instead = i == window && tl_shape_unit(place->old_shape[i]) == tl_shape_unit(place->shape[window]);
         if ((same || instead) && when >= beginning(place->old_shape[i], place->exchanged))
@@ -267,7 +269,7 @@ static void check_caps(unsigned at, const uint64_t *held, const uint64_t *used)
         return;
     for (unsigned i = 0; i < limit_count; i++) {
         unsigned unit = tl_shape_unit(limit_shape[i]);
-        if (held[unit] == 0 && used[unit] == 0)
+        if (tl_shape_is_request(limit_shape[i]) || (held[unit] == 0 && used[unit] == 0))
             continue;
         bool windowed = tl_shape_kind(limit_shape[i]) != TLSHM_WINDOW_NONE;
         uint64_t sum = now.place[at].held[unit];
@@ -277,10 +279,25 @@ static void check_caps(unsigned at, const uint64_t *held, const uint64_t *used)
     }
 }
 
+/* And what a single request comes to with it is within every limit on that, its life from its beginning on included. */
+static void check_request(const struct tl_body *from, const struct tl_body *to, bool anew)
+{
+    for (unsigned i = 0; i < limit_count && !(leave_out & LEDGER_NO_CAPS); i++) {
+        unsigned unit = tl_shape_unit(limit_shape[i]);
+        bool time = tl_shape_is_time(limit_shape[i]);
+        uint64_t was = time ? from->deadline : from->estimate[unit], is = time ? to->deadline : to->estimate[unit];
+        uint64_t whole = time ? to->deadline - to->created : to->estimate[unit];
+        if (tl_shape_is_request(limit_shape[i]) && (anew || is != was) && whole > limit_cap[i])
+            fault("admitted above limit %u on single requests: %llu", i, (unsigned long long)whole);
+    }
+}
+
 static void book(enum deed deed, const struct tl_record *from, const struct tl_record *to)
 {
     uint64_t held[TLSHM_UNITS], used[TLSHM_UNITS];
     amounts_of(deed, from, to, held, used);
+    if (deed == RESERVED || deed == EXTENDED)
+        check_request(&from->body, &to->body, deed == RESERVED);
     for (unsigned j = 0; j < tl_body_scopes(&to->body); j++) {
         unsigned at = place_of(to->body.scope[j]);
         if (at >= CELLS) {
@@ -326,7 +343,7 @@ static void decide(long index, uint64_t expected, uint64_t desired)
 /* Is anything used inside a window of this shape? */
 static bool is_used(unsigned at, uint64_t shape)
 {
-    for (unsigned i = 0; i < now.charges; i++) {
+    for (unsigned i = 0; i < now.charges && tl_shape_kind(shape) != TLSHM_WINDOW_NONE; i++) {
         const struct charge *c = &now.charge[i];
         if (c->place == at && c->unit == tl_shape_unit(shape) && c->decided >= beginning(shape, world_now()))
             return true;

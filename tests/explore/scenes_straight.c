@@ -7,23 +7,6 @@
 
 #include "tap.h"
 
-/* Makes some calls of a fibre's seat. */
-static void call_often(unsigned fibre, unsigned scopes, unsigned times)
-{
-    for (unsigned i = 0; i < times; i++) {
-        call_pair(fibre, 8 + fibre, scopes, 1, SETTLE, 1);
-        ledger_check();
-    }
-    world.warm = true;
-}
-
-/* Every fibre has made some calls in the present bucket: now it knows all that it can. */
-static void warm_up(unsigned scopes)
-{
-    for (unsigned fibre = 0; fibre < FIBRES; fibre++)
-        call_often(fibre, scopes, 3);
-}
-
 #define WARMTH (FIBRES * 3) /* tokens that warming up has used */
 
 static void start_warm(void)

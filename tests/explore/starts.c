@@ -83,6 +83,21 @@ tlshm_id reserve(unsigned fibre, unsigned record, unsigned scopes, uint64_t toke
     return call_reserve(fibre, &booking, &id) == TLSHM_OK ? id : 0;
 }
 
+void call_often(unsigned fibre, unsigned scopes, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        call_pair(fibre, 8 + fibre, scopes, 1, SETTLE, 1);
+        ledger_check();
+    }
+    world.warm = true;
+}
+
+void warm_up(unsigned scopes)
+{
+    for (unsigned fibre = 0; fibre < FIBRES; fibre++)
+        call_often(fibre, scopes, 3);
+}
+
 uint32_t make_internal(const char *key)
 {
     uint64_t handle;

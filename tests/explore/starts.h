@@ -44,6 +44,12 @@ void lead(unsigned seat, uint32_t from, enum tl_policy_kind kind, uint32_t to);
 /* The id, or 0. */
 tlshm_id reserve(unsigned fibre, unsigned record, unsigned scopes, uint64_t tokens, unsigned ttl);
 
+/* Makes some calls of a fibre's seat. */
+void call_often(unsigned fibre, unsigned scopes, unsigned times);
+
+/* Every fibre has made some calls in the present bucket: now it knows all that it can. */
+void warm_up(unsigned scopes);
+
 /* What fibres were told in this schedule. */
 extern struct answers {
     int verdict[FIBRES]; /* UNANSWERED: the call did not return */
@@ -57,8 +63,9 @@ void watch_nothing(void);
 void watch_from_start(void);
 
 extern const struct scene scenes_of_holds[], scenes_of_helpers[], scenes_of_windows[], scenes_of_directory[],
-    scenes_of_limits[], scenes_of_straight[], scenes_of_horizons[], scenes_of_changes[], scenes_of_wraps[];
+    scenes_of_limits[], scenes_of_straight[], scenes_of_horizons[], scenes_of_changes[], scenes_of_requests[],
+    scenes_of_wraps[];
 extern const unsigned count_of_holds, count_of_helpers, count_of_windows, count_of_directory, count_of_limits,
-    count_of_straight, count_of_horizons, count_of_changes, count_of_wraps;
+    count_of_straight, count_of_horizons, count_of_changes, count_of_requests, count_of_wraps;
 
 #endif

@@ -143,6 +143,13 @@ tlshm_limit world_lifetime(uint64_t cap)
     return limit;
 }
 
+tlshm_limit world_request(enum tlshm_unit unit, uint64_t cap)
+{
+    tlshm_limit limit = {.unit = unit, .cap = cap};
+    limit.window.kind = TLSHM_WINDOW_REQUEST;
+    return limit;
+}
+
 void world_shapes(const tlshm_limit *limits, unsigned count, uint64_t *shape, uint64_t *cap)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -49,6 +49,9 @@ tlshm_limit world_rolling(enum tlshm_unit unit, unsigned slices, unsigned ticks,
 tlshm_limit world_calendar(uint64_t cap);
 tlshm_limit world_lifetime(uint64_t cap);
 
+/* A limit on single requests; of time in ns. */
+tlshm_limit world_request(enum tlshm_unit unit, uint64_t cap);
+
 /* Limits as limit lists have them. */
 void world_shapes(const tlshm_limit *limits, unsigned count, uint64_t *shape, uint64_t *cap);
 
