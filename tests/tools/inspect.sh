@@ -208,6 +208,24 @@ scope_refused()
 }
 case_is "scope says why a call of a given size is refused and when that ends" scope_refused
 
+# What a single request may ask for is no budget: by how much it is too large, and no time at which it fits.
+scope_too_large()
+{
+    "$tlshm" limit set agent:small 'tokens 8k per request' && "$tlshm" limit set agent:small 'tokens 5k per 1h' &&
+        "$tlshm" limit set agent:small 'time 5m per request' &&
+        gives 0 scope agent:small --tokens 5k && shows 'New calls of 5,000 tokens are admitted' &&
+        gives 0 scope agent:small --tokens 9500 && shows 'New calls of 9,500 tokens are refused because$' \
+        '  - "tokens 8k per request" is what a single request may ask for, and 9,500 is too much by 1,500; send a smaller' \
+        '9,500 tokens can never fit into the limit "tokens 5k per 1h"' && hides 'leaves no room' 'time to live' &&
+        gives 0 --json scope agent:small --tokens 9500 && holds 'len(j["new_calls"]["refused_because"]) == 2' &&
+        "$tlshm" limit clear agent:small && "$tlshm" limit set agent:small 'cost $2 per request' &&
+        gives 0 scope agent:small --cost '$2.50' && shows '\$2.50 is too much by \$0.50' &&
+        gives 0 scope agent:small --cost '$2' && shows 'are admitted' &&
+        "$tlshm" limit set agent:small 'time 0s per request' &&
+        gives 0 scope agent:small && shows '"time 0s? per request" leaves a request no time to live'
+}
+case_is "scope says by how much a single request is too large" scope_too_large
+
 scope_paused()
 {
     gives 0 scope agent:halted && shows 'refused because' 'the scope is paused, .*tlshm resume agent:halted' 'holds nothing' &&

@@ -275,6 +275,12 @@ calls()
 
     run reserve --agent a2 --tenant t2 --tokens 10 --key once
     id=$out
+    run would-fit --agent a2 --tenant t2 --tokens 10 --key once
+    prints "would-fit knows of a first answer" replay
+    run would-fit --agent a2 --tenant t2 --tokens 10 --key once --json
+    json "would-fit tells of a first answer in JSON" 0 "j == {'verdict': 'admitted', 'replay': True}"
+    run would-fit --agent a2 --tenant t2 --tokens 11 --key once
+    says "would-fit and the same key for something else" 3 "would-fit: .*EMISMATCH"
     run reserve --agent a2 --tenant t2 --tokens 10 --key once --json
     json "an idempotency key gets the first answer" 0 "j == {'verdict': 'admitted', 'id': '$id', 'replay': True}"
     run reserve --agent a2 --tenant t2 --tokens 11 --key once
@@ -347,6 +353,49 @@ wrong_calls()
     json "an unknown id in JSON" 3 "j['error']['name'] == 'EUNKNOWN'"
 }
 
+# Each question is asked of a file that the tool cannot have written: not a byte of it changes.
+questions()
+{
+    local before
+    fresh
+    "$tool" tier set free 'tokens 8k per 1h' 'output_tokens 2k per request'
+    "$tool" default set agent free
+    "$tool" limit set tenant:acme 'tokens 1k per 1h'
+    "$tool" reserve tenant:acme --tokens 600 >/dev/null
+    before=$(cksum <"$TLSHM_SEGMENT")
+    run would-fit tenant:acme agent:new --tokens 400 --ttl 30s --tag 7
+    prints "would-fit: admitted" admitted
+    run would-fit --tenant acme --agent new --tokens 400 --json
+    json "would-fit: admitted, in JSON" 0 "j == {'verdict': 'admitted', 'replay': False}"
+    run would-fit tenant:acme agent:new --tokens 401
+    [ "$code" -eq 1 ] && [ -z "$out" ] && [[ $err =~ "tenant:acme is over its limit of 1,000 tokens per 1h: " ]]
+    verdict $? "would-fit: a refusal is exit code 1 and a sentence on stderr"
+    run would-fit tenant:acme agent:new --tokens 401 --json
+    json "would-fit: a refusal in JSON" 1 "j['verdict'] == 'refused' and j['reason'] == 'LIMIT' and
+        j['limit'] == 'tokens 1k per 1h' and (j['cap'], j['held'], j['used'], j['remaining'], j['requested']) ==
+        (1000, 600, 0, 400, 401) and j['retry_after_ns'] == 300000000000"
+    run would-fit agent:new --output 2001 --json
+    json "would-fit: a scope never seen" 1 "j['reason'] == 'REQUEST_TOO_LARGE' and j['scope'] == 'agent:new' and
+        j['requested'] - j['cap'] == 1 and j['retry_after_ns'] is None"
+    run usage agent:new --json
+    json "would-fit makes no scope" 0 "not j['seen']"
+    run would-fit
+    says "would-fit without a scope" 2 "would-fit needs a scope"
+    run would-fit tenant:acme
+    says "would-fit of nothing" 3 "would-fit: .*EEMPTY"
+    run would-fit nowhere:x --tokens 5 --json
+    json "would-fit of an unknown level" 3 "j['error']['name'] == 'ELEVEL'"
+    run would-fit tenant:acme --tokens many
+    says "would-fit of no amount" 2 "--tokens 'many'"
+    [ "$before" = "$(cksum <"$TLSHM_SEGMENT")" ]
+    verdict $? "would-fit changes nothing"
+    "$tool" would-fit tenant:acme --tokens 5 >/dev/full 2>"$place/err"
+    code=$?
+    err=$(cat "$place/err")
+    out=''
+    says "would-fit cannot write its answer" 3 "could not be written"
+}
+
 switches()
 {
     local id
@@ -403,7 +452,7 @@ documentation()
 {
     local word missing=''
     run --help
-    for word in $("$tool" --help | sed -n '/^Commands:/,/^Options:/p' | sed -nE 's/^  ([a-z]+( [a-z]+)?).*/\1/p' |
+    for word in $("$tool" --help | sed -n '/^Commands:/,/^Options:/p' | sed -nE 's/^  ([a-z-]+( [a-z-]+)?).*/\1/p' |
         tr ' ' '~'); do
         grep -qE "^\.(It|Ic).*\b${word//\~/ }\b" "$source_dir/tools/man/tlshm.1" || missing+=" $word"
     done
@@ -429,6 +478,7 @@ clocks
 limits
 tiers
 calls
+questions
 wrong_calls
 switches
 lost_answers

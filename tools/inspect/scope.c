@@ -91,12 +91,36 @@ static void append_relief(const struct story *s, const tlshm_limit_usage *at, ch
         snprintf(text + n, SENTENCE_MAX - n, "; waiting does not help, only a higher limit does");
 }
 
+/* A limit on single requests: it counts nothing, so neither use nor waiting comes into it. */
+static void check_request(struct story *s, const tlshm_limit *limit)
+{
+    char text[LIMIT_TEXT_MAX], wanted[EMIT_FIGURE], above[EMIT_FIGURE];
+    tlshm_limit_format(limit, text, sizeof text);
+    if (limit->unit == TLSHM_TIME) { /* it shortens holds and refuses none, unless there is no time at all */
+        if (limit->cap == 0)
+            snprintf(sentence(s), SENTENCE_MAX, "\"%s\" leaves a request no time to live; only a higher limit helps",
+                     text);
+        return;
+    }
+    uint64_t needed = need(s, limit->unit);
+    if (needed <= limit->cap)
+        return;
+    snprintf(
+        sentence(s), SENTENCE_MAX,
+        "\"%s\" is what a single request may ask for, and %s is too much by %s; send a smaller one, waiting does not "
+        "help",
+        text, emit_human_amount(limit->unit, needed, wanted),
+        emit_human_amount(limit->unit, needed - limit->cap, above));
+}
+
 static void check_limit(struct story *s, const tlshm_limit_usage *at)
 {
     char limit[LIMIT_TEXT_MAX], used[EMIT_FIGURE], held[EMIT_FIGURE], wanted[EMIT_FIGURE];
     enum tlshm_unit unit = at->limit.unit;
-    if (unit == TLSHM_TIME) /* it shortens holds and refuses none, unless there is no time at all */
+    if (at->limit.window.kind == TLSHM_WINDOW_REQUEST) {
+        check_request(s, &at->limit);
         return;
+    }
     uint64_t needed = need(s, unit);
     if (needed == 0 || at->limit.cap == TLSHM_UNLIMITED || (at->remaining >= 0 && (uint64_t)at->remaining >= needed))
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.c - the daily calls as commands: reserve, settle, refund, extend. */
+/* calls.c - the daily calls as commands: reserve, would-fit, settle, refund, extend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -96,7 +96,7 @@ static bool add_named(struct cli *cli, struct scopes *s, char *place, const char
     return add_scope(cli, s, place);
 }
 
-static bool read_scopes(struct cli *cli, int argc, char **argv, struct scopes *s)
+static bool read_scopes(struct cli *cli, const char *command, int argc, char **argv, struct scopes *s)
 {
     s->count = 0;
     for (int i = 0; i < argc; i++)
@@ -105,11 +105,11 @@ static bool read_scopes(struct cli *cli, int argc, char **argv, struct scopes *s
     if (!add_named(cli, s, s->agent, "agent", OPT_AGENT) || !add_named(cli, s, s->tenant, "tenant", OPT_TENANT))
         return false;
     if (s->count == 0)
-        options_complain(cli->tool, "reserve needs a scope such as tenant:acme, or --agent and --tenant");
+        options_complain(cli->tool, "%s needs a scope such as tenant:acme, or --agent and --tenant", command);
     return s->count > 0;
 }
 
-static bool read_request(struct cli *cli, tlshm_request *request)
+static bool read_estimate(struct cli *cli, tlshm_request *request)
 {
     const char *ttl = cli->value[OPT_TTL], *key = cli->value[OPT_KEY], *tag = cli->value[OPT_TAG];
     int given = read_amounts(cli, &request->estimate);
@@ -121,6 +121,18 @@ static bool read_request(struct cli *cli, tlshm_request *request)
     }
     return (!ttl || cli_duration(cli, ttl, &request->ttl_ns)) &&
            (!tag || cli_number(cli, "--tag", tag, 0, UINT64_MAX, &request->tag));
+}
+
+/* The whole request of a command, whose scopes stay in `scopes`. */
+static bool read_request(struct cli *cli, const char *command, int argc, char **argv, struct scopes *scopes,
+                         tlshm_request *request)
+{
+    *request = (tlshm_request)TLSHM_REQUEST_INIT;
+    if (!read_scopes(cli, command, argc, argv, scopes) || !read_estimate(cli, request))
+        return false;
+    request->scopes = scopes->list;
+    request->scope_count = scopes->count;
+    return true;
 }
 
 static int write_id(struct cli *cli, tlshm_id id, bool replay)
@@ -149,13 +161,11 @@ int run_reserve(void *context, int argc, char **argv)
 {
     struct cli *cli = context;
     struct scopes scopes;
-    tlshm_request request = TLSHM_REQUEST_INIT;
+    tlshm_request request;
     tlshm_refusal why;
     tlshm_id id;
-    if (!read_scopes(cli, argc, argv, &scopes) || !read_request(cli, &request))
+    if (!read_request(cli, "reserve", argc, argv, &scopes, &request))
         return EXIT_USAGE;
-    request.scopes = scopes.list;
-    request.scope_count = scopes.count;
     int failed = cli_attach(cli, 0);
     if (failed)
         return failed;
@@ -163,6 +173,37 @@ int run_reserve(void *context, int argc, char **argv)
     if (rc < 0)
         return cli_error(cli, rc, "reserve", NULL);
     return rc == TLSHM_REFUSED ? answer_refusal(cli, &why) : answer_id(cli, id, rc == TLSHM_REPLAY);
+}
+
+/* ------------------------------------------------------------------------------------------------------- would fit */
+
+static int answer_fits(struct cli *cli, bool replay)
+{
+    if (!cli->json) {
+        puts(replay ? "replay" : "admitted");
+        return fflush(stdout) == 0 ? EXIT_OK : tool_fail(cli->tool, EXIT_LIBRARY, "the answer could not be written");
+    }
+    struct emit *e = cli_answer(cli);
+    emit_text(e, "verdict", "admitted");
+    emit_bool(e, "replay", replay);
+    return cli_answered(cli, e, EXIT_OK);
+}
+
+int run_would_fit(void *context, int argc, char **argv)
+{
+    struct cli *cli = context;
+    struct scopes scopes;
+    tlshm_request request;
+    tlshm_refusal why;
+    if (!read_request(cli, "would-fit", argc, argv, &scopes, &request))
+        return EXIT_USAGE;
+    int failed = cli_attach(cli, TLSHM_READONLY);
+    if (failed)
+        return failed;
+    int rc = tlshm_would_fit(cli->t, &request, &why);
+    if (rc < 0)
+        return cli_error(cli, rc, "would-fit", NULL);
+    return rc == TLSHM_REFUSED ? answer_refusal(cli, &why) : answer_fits(cli, rc == TLSHM_REPLAY);
 }
 
 /* -------------------------------------------------------------------------------------------------- settle, refund */

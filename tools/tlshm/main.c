@@ -135,6 +135,7 @@ static const struct command_row commands[] = {
     {"resume", "[SCOPE]", "end pause and shutoff", NULL, 0, 1, run_resume},
     {"overrun", "[actual|cap]", "what a settle above the estimate charges", NULL, 0, 1, run_overrun},
     {"reserve", "[SCOPE]...", "hold an estimate and print the id", reserve_options, 0, -1, run_reserve},
+    {"would-fit", "[SCOPE]...", "say whether a reserve would be admitted", reserve_options, 0, -1, run_would_fit},
     {"settle", "ID", "replace a hold by what was used", settle_options, 1, 1, run_settle},
     {"refund", "ID", "release a hold", NULL, 1, 1, run_refund},
     {"extend", "ID", "add amounts or time to a hold", extend_options, 1, 1, run_extend},
