@@ -201,7 +201,7 @@ scope_refused()
 {
     gives 0 scope agent:busy --tokens 60 && shows 'New calls of 60 tokens are refused because$' \
         'of "tokens 1k per 1h" 850 are used and 100 held, which leaves no room for 60' 'use frees up in 49 min' \
-        'the first hold ends in 4 min' &&
+        'the first hold ends in 4 min' 'the same call fits in 4 min, at [-0-9]+ [:0-9]+ UTC' &&
         gives 0 scope agent:busy --tokens 50 && shows 'New calls of 50 tokens are admitted' &&
         gives 0 scope agent:busy --tokens 2k && shows '2,000 tokens can never fit into the limit "tokens 1k per 1h"' &&
         gives 0 scope tenant:t --cost '$3.26' && shows 'refused' 'the period ends in ' ' UTC'
@@ -217,7 +217,8 @@ scope_too_large()
         gives 0 scope agent:small --tokens 9500 && shows 'New calls of 9,500 tokens are refused because$' \
         '  - "tokens 8k per request" is what a single request may ask for, and 9,500 is too much by 1,500; send a smaller' \
         '9,500 tokens can never fit into the limit "tokens 5k per 1h"' && hides 'leaves no room' 'time to live' &&
-        gives 0 --json scope agent:small --tokens 9500 && holds 'len(j["new_calls"]["refused_because"]) == 2' &&
+        hides 'the same call fits' && gives 0 --json scope agent:small --tokens 9500 &&
+        holds 'len(j["new_calls"]["refused_because"]) == 2 and j["new_calls"]["retry_after_ns"] is None' &&
         "$tlshm" limit clear agent:small && "$tlshm" limit set agent:small 'cost $2 per request' &&
         gives 0 scope agent:small --cost '$2.50' && shows '\$2.50 is too much by \$0.50' &&
         gives 0 scope agent:small --cost '$2' && shows 'are admitted' &&
@@ -225,6 +226,19 @@ scope_too_large()
         gives 0 scope agent:small && shows '"time 0s? per request" leaves a request no time to live'
 }
 case_is "scope says by how much a single request is too large" scope_too_large
+
+# Whatever limits there are: a segment without room admits nobody.
+scope_full()
+{
+    local -x TLSHM_SEGMENT=$place/full
+    "$tlshm" create --virtual-clock --scopes 64 --reservations 64 >"$place/out" || return
+    for _ in {1..64}; do
+        "$tlshm" reserve agent:a --tokens 1 --ttl 7m >"$place/out" || return
+    done
+    gives 0 scope agent:a && shows 'New calls are refused because$' 'the same call fits in 7 min' &&
+        gives 0 --json scope agent:a && holds 'not j["new_calls"]["admitted"]' 'len(j["new_calls"]["refused_because"]) == 1'
+}
+case_is "scope says that there is no room for one more reservation" scope_full
 
 scope_paused()
 {
@@ -238,7 +252,7 @@ scope_json()
 {
     gives 0 --json scope agent:busy --tokens 60 && holds 'j["scope"] == "agent:busy" and j["seen"]' \
         'j["new_calls"]["admitted"] is False and j["new_calls"]["asked"]["tokens"] == 60' \
-        'len(j["new_calls"]["refused_because"]) == 1' \
+        'len(j["new_calls"]["refused_because"]) == 1 and j["new_calls"]["retry_after_ns"] == 240 * 10**9' \
         'j["holds_count"] == 1 and j["holds"][0]["tag"] == 77 and j["holds"][0]["estimate"]["cost"] == 500000000' \
         'j["holds"][0]["owner_pid"] > 0 and j["holds"][0]["owner_command"] is None' \
         '[l["frees_in_ns"] for l in j["limits"] if l["unit"] == "tokens"][0] <= 49 * 60 * 10**9' \

@@ -2,8 +2,8 @@
 /*
  * scope.c - one scope explained: what limits it, what it holds and for whom, and whether a new call would pass.
  *
- * WHY NOT ask the limiter itself: a reserve writes, and this tool only looks. What can be told from a look is exact
- * for calendar windows and for whether a call fits; for rolling windows it is the time of the first relief.
+ * The limiter itself is asked when such a call would fit. It names one limit only: what is told of each, and when it gets
+ * its first relief, is from a look.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,6 +24,7 @@ struct story {
     tlshm_segment_info segment;
     struct picks holds;
     uint64_t first_hold_ends_ns; /* TLSHM_NEVER: it holds nothing */
+    uint64_t fits_in_ns;         /* 0: now; TLSHM_NEVER: waiting does not help */
     unsigned refusals;
     char why[SENTENCES_MAX][SENTENCE_MAX];
 };
@@ -144,6 +145,23 @@ static void check(struct story *s)
         check_limit(s, &s->usage.limits[i]);
 }
 
+/* What no look at the scope tells: full tables, and the time at which all of its limits admit the call. */
+static int ask(struct story *s)
+{
+    tlshm_scope scope = {.key = s->key};
+    tlshm_request request = TLSHM_REQUEST_INIT;
+    tlshm_refusal why;
+    request.scopes = &scope;
+    request.scope_count = 1;
+    for (int unit = 0; unit < TLSHM_UNITS; unit++)
+        request.estimate.of[unit] = unit == TLSHM_CONCURRENCY ? 0 : need(s, (enum tlshm_unit)unit);
+    int rc = tlshm_would_fit(s->in->tlshm, &request, &why);
+    s->fits_in_ns = rc == TLSHM_REFUSED ? why.retry_after_ns : 0;
+    if (rc == TLSHM_REFUSED && why.reason == TLSHM_FULL)
+        tlshm_refusal_text(&why, sentence(s), SENTENCE_MAX);
+    return rc < 0 ? rc : 0;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- reading */
 
 static int read_first_hold(struct story *s)
@@ -252,6 +270,14 @@ static void tell_holds(const struct story *s, FILE *out)
         fprintf(out, "... and %" PRIu64 " more\n", (uint64_t)s->holds.count - s->in->rows_max);
 }
 
+static void tell_wait(const struct story *s, FILE *out)
+{
+    char in_text[EMIT_FIGURE], at_text[EMIT_FIGURE];
+    if (s->fits_in_ns != 0 && s->fits_in_ns != TLSHM_NEVER)
+        fprintf(out, "If nothing else happens, the same call fits in %s, at %s.\n",
+                emit_human_duration(s->fits_in_ns, in_text), clock_text(s, s->fits_in_ns, at_text));
+}
+
 static void tell_verdict(const struct story *s, FILE *out)
 {
     char text[AMOUNTS_TEXT_MAX], size[AMOUNTS_TEXT_MAX + sizeof " of "] = "";
@@ -266,6 +292,7 @@ static void tell_verdict(const struct story *s, FILE *out)
             term_style(out, TERM_PLAIN));
     for (unsigned i = 0; i < s->refusals; i++)
         fprintf(out, "  - %s.\n", s->why[i]);
+    tell_wait(s, out);
 }
 
 static void tell(const struct story *s)
@@ -297,6 +324,7 @@ static void emit_story(const struct story *s, struct emit *e)
     for (unsigned i = 0; i < s->refusals; i++)
         emit_text(e, NULL, s->why[i]);
     emit_array_end(e);
+    emit_duration(e, "retry_after_ns", s->fits_in_ns);
     emit_object_end(e);
 }
 
@@ -306,10 +334,13 @@ int view_scope(void *context, int argc, char **argv)
     struct story s = {.in = in, .key = argv[0]};
     (void)argc;
     int rc = read_story(&s, in), exit_code = EXIT_OK;
+    if (rc == 0) {
+        check(&s);
+        rc = ask(&s);
+    }
     if (rc != 0) {
         exit_code = inspect_fail(in, rc);
     } else {
-        check(&s);
         struct emit *e = inspect_emit(in);
         if (in->json)
             emit_story(&s, e);
