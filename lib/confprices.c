@@ -2,6 +2,8 @@
 /* confprices.c - prices and estimates in a configuration file. See confprices.h. */
 #include "confprices.h"
 
+#include <tlshm/price.h>
+
 /* ----------------------------------------------------------------------------------------------------------- prices */
 
 static void read_rate(struct tl_reading *r, const struct tl_node *key, const struct tl_node *value,
@@ -12,7 +14,8 @@ static void read_rate(struct tl_reading *r, const struct tl_node *key, const str
         names[i] = tl_confrule_rate_name(i);
         if (!tl_conffields_is(key, names[i]))
             continue;
-        tl_confvalue_rate(r, value, &price->pusd[i]);
+        if (tl_confvalue_rate(r, value, &price->pusd[i]) && price->pusd[i] > TLSHM_PRICE_MAX_PUSD)
+            tl_confvalue_fault(r, value, 0, "that is more than any model costs");
         return;
     }
     tl_confvalue_unknown(r, key, "part of a price", names, TLSHM_CONFIG_RATES);
@@ -43,7 +46,11 @@ static void add_price(struct tl_reading *r, const struct tl_node *key, const cha
 
 static void read_price(struct tl_reading *r, const struct tl_node *key, const struct tl_node *value)
 {
-    if (tl_confvalue_text(r, key, "the name of a model"))
+    if (!tl_confvalue_text(r, key, "the name of a model"))
+        return;
+    if (key->len > TLSHM_MODEL_MAX)
+        tl_confvalue_fault(r, key, 0, "the name of a model has at most %d bytes", TLSHM_MODEL_MAX);
+    else
         add_price(r, key, key->text, value);
 }
 

@@ -236,6 +236,7 @@ static const struct {
      "1:63 '$1' is no whole number of pico-dollars for one token\n"},
     {"prices: {overrides: {m: {input: $0.0000000000001 per 1, output: $99999999 per 1}}}\n",
      "1:33 '$0.0000000000001' is finer than a pico-dollar\n1:65 '$99999999' is too large\n"},
+    {"prices: {default: {input: $1000 per 1M, output: $1000.01 per 1M}}\n", "1:49 that is more than any model costs\n"},
     {"prices: {overrides: {m: free}}\n",
      "1:25 expected prices such as {input: $2.50 per 1M, output: $10 per 1M}, not a text\n"},
     {"estimates: {output_floor: 10, output_cap: 5}\n", "1:1 output_floor is above output_cap\n"},
@@ -582,9 +583,9 @@ static void add_figures(struct page *p)
     if (below(2)) {
         add(p, "prices:\n  path: \"/a b/%u: #\"\n", below(100));
         if (below(2))
-            add(p, "  default: {input: $%u.%06u per 1M, output: $%u per 1k}\n", below(100), below(1000000), below(9));
+            add(p, "  default: {input: $%u.%06u per 1M, output: $%u per 10k}\n", below(100), below(1000000), below(9));
         if (below(2))
-            add(p, "  overrides:\n    \"x/y: %u\": {input: $1 per 1M, output: $%u per 1, reasoning: $%u per 10}\n",
+            add(p, "  overrides:\n    \"x/y: %u\": {input: $1 per 1M, output: $%u per 10k, reasoning: $%u per 100k}\n",
                 below(9), below(9), below(9));
     }
 }
