@@ -5,6 +5,7 @@
  * All is compared and checked before anything is written. What changes the segment is tl_confmake(), all at once.
  */
 #include <tlshm/config.h>
+#include <tlshm/pricing.h>
 
 #include <stdio.h>
 
@@ -252,5 +253,7 @@ int tlshm_config_apply(tlshm_t *t, const tlshm_config *config, tlshm_config_chan
         plan_free(&plan);
         total += rc > 0 ? rc : 0;
     }
+    if (rc >= 0 && (config->settings.sections & TLSHM_CONFIG_PRICES))
+        rc = tlshm_pricing_announce(t);
     return rc < 0 ? rc : total;
 }

@@ -252,7 +252,6 @@ int tlshm_config_idle(const tlshm_config *config, tlshm_config_fault fault, void
         const char *name;
     } sections[] = {{TLSHM_CONFIG_PAUSE_AT, "pause_at"},
                     {TLSHM_CONFIG_SHUTOFF_AT, "shutoff_at"},
-                    {TLSHM_CONFIG_PRICES, "prices"},
                     {TLSHM_CONFIG_ESTIMATES, "estimates"}};
     for (size_t i = 0; i < TL_COUNT_OF(sections); i++)
         if (config->settings.sections & sections[i].section)

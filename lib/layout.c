@@ -189,6 +189,7 @@ uint64_t tl_layout_fingerprint(void)
         sizeof(pthread_mutex_t),
         offsetof(struct shm_header, flags),
         offsetof(struct shm_header, change),
+        offsetof(struct shm_header, prices),
         offsetof(struct shm_header, record_cursor),
         offsetof(struct shm_header, reaper_pid),
         offsetof(struct shm_header, reaper_dues),

@@ -244,6 +244,7 @@ struct shm_header {
     tl_word virtual_wall;
     tl_word slept;  /* boot clock minus monotonic clock: the time spent suspended */
     tl_word change; /* of many policy words at once: {number:24 | epoch:26 | seat:12 | state:2}, see pending.h */
+    tl_word prices; /* how often price files were announced, see pricing.c; only grows */
     /* hints */
     alignas(TL_LINE) tl_word record_cursor;
     alignas(TL_LINE) tl_word scope_cursor;

@@ -19,6 +19,8 @@
  */
 #include "rcu.h"
 
+#include "prices.h"
+
 #include <stdlib.h>
 
 #include "clock.h"
@@ -123,19 +125,19 @@ typedef int change(struct snapshot *s, void *context);
 static int apply(tlshm_prices *prices, struct shared_catalogue *shared, change *make, void *context)
 {
     for (;;) {
-        urcu_bp_read_lock();
+        tl_rcu_begin();
         const struct snapshot *old = look(prices);
         struct snapshot *made = copy_snapshot(old, shared ? shared : old->shared);
         int rc = !made ? -TLSHM_ENOMEM : make ? make(made, context) : 0;
         bool swung = !rc && tl_cas(&prices->snapshot, (uintptr_t)old, (uintptr_t)made);
-        urcu_bp_read_unlock();
+        tl_rcu_end();
         if (!swung && made)
             drop_snapshot(made);
         if (rc)
             return rc;
         if (!swung)
             continue;
-        urcu_bp_synchronize_rcu();
+        tl_rcu_wait();
         drop_snapshot(old);
         return 0;
     }
@@ -228,9 +230,9 @@ int tlshm_prices_reload(tlshm_prices *prices, tlshm_price_warning warning, void 
     int rc = tl_pricefile_look(prices->path, &id, err);
     if (rc)
         return rc;
-    urcu_bp_read_lock();
+    tl_rcu_begin();
     bool same = memcmp(&look(prices)->shared->id, &id, sizeof id) == 0;
-    urcu_bp_read_unlock();
+    tl_rcu_end();
     if (same)
         return 0;
     rc = tl_pricefile_load(&catalogue, prices->path, &id, warning, context, err);
@@ -290,6 +292,22 @@ int tlshm_prices_override(tlshm_prices *prices, const char *model, const char *p
     if (rc == -TLSHM_ERANGE)
         return fail(err, rc, "too many overrides");
     return rc ? fail(err, rc, tlshm_error_text(rc)) : 0;
+}
+
+int tl_prices_put(tlshm_prices *prices, const char *model, const struct tl_rate *rates, unsigned count)
+{
+    struct override wanted = {.count = count};
+    size_t length = strlen(model);
+    if (length > TLSHM_MODEL_MAX)
+        return -TLSHM_EINVAL;
+    tl_match_fold(wanted.name, model, length);
+    memcpy(wanted.rates, rates, count * sizeof *rates);
+    struct snapshot *s = (struct snapshot *)(uintptr_t)tl_load_relaxed(&prices->snapshot);
+    s = realloc(s, sizeof *s + (s->count + 1) * sizeof *s->overrides);
+    if (!s)
+        return -TLSHM_ENOMEM;
+    tl_store_relaxed(&prices->snapshot, (uintptr_t)s);
+    return put_override(s, &wanted);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- prices */
@@ -392,9 +410,9 @@ int tlshm_price(const tlshm_prices *prices, const tlshm_price_call *call, tlshm_
     if (rc < 0)
         return rc;
     bool plausible = take_names(&names, call);
-    urcu_bp_read_lock();
+    tl_rcu_begin();
     rc = price_in(look(prices), plausible ? &names : NULL, call, &cost);
-    urcu_bp_read_unlock();
+    tl_rcu_end();
     if (rc >= 0)
         *out = cost;
     return rc;
@@ -406,12 +424,12 @@ int tlshm_prices_get(const tlshm_prices *prices, tlshm_prices_info *out)
 {
     if (!prices || !out)
         return -TLSHM_EINVAL;
-    urcu_bp_read_lock();
+    tl_rcu_begin();
     const struct snapshot *s = look(prices);
     *out = s->shared ? s->shared->catalogue->info : (tlshm_prices_info){0};
     out->has_default = s->fallback != NULL;
     out->overrides = s->count - (s->fallback != NULL);
-    urcu_bp_read_unlock();
+    tl_rcu_end();
     return 0;
 }
 
@@ -424,12 +442,12 @@ int tlshm_prices_nearest(const tlshm_prices *prices, const char *model, char *bu
     length = length > sizeof folded ? sizeof folded : length;
     tl_match_fold(folded, model, length);
     *buf = '\0';
-    urcu_bp_read_lock();
+    tl_rcu_begin();
     const struct snapshot *s = look(prices);
     const struct tl_model *m =
         s->shared ? tl_catalogue_nearest(s->shared->catalogue, (struct tl_span){folded, length}) : NULL;
     if (m)
         put_name(buf, size, m->name);
-    urcu_bp_read_unlock();
+    tl_rcu_end();
     return (int)strlen(buf);
 }

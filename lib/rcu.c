@@ -4,6 +4,10 @@
 
 #include <pthread.h>
 
+#ifdef TL_RCU_TOLD
+char tl_rcu_order;
+#endif
+
 static void follow_forks(void)
 {
     pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, urcu_bp_after_fork_child);

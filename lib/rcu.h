@@ -15,4 +15,40 @@
  */
 void tl_rcu_start(void);
 
+/* ThreadSanitizer does not see into liburcu: it is told that whoever waited comes after the ends of all read sides. */
+#ifdef __SANITIZE_THREAD__
+#define TL_RCU_TOLD
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TL_RCU_TOLD
+#endif
+#endif
+#ifdef TL_RCU_TOLD
+void __tsan_acquire(void *place);
+void __tsan_release(void *place);
+extern char tl_rcu_order;
+#endif
+
+static inline void tl_rcu_begin(void)
+{
+    urcu_bp_read_lock();
+}
+
+static inline void tl_rcu_end(void)
+{
+#ifdef TL_RCU_TOLD
+    __tsan_release(&tl_rcu_order);
+#endif
+    urcu_bp_read_unlock();
+}
+
+/* Until all read sides that are under way have ended. */
+static inline void tl_rcu_wait(void)
+{
+    urcu_bp_synchronize_rcu();
+#ifdef TL_RCU_TOLD
+    __tsan_acquire(&tl_rcu_order);
+#endif
+}
+
 #endif

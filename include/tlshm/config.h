@@ -189,6 +189,8 @@ int tlshm_config_diff(tlshm_t *t, const tlshm_config *config, tlshm_config_chang
  *   levels   new ones are added; a level that the file gives no default has none
  *   scopes   that the file lists get its tier or limits; those with a tier or limits of their own that it does not list,
  *            whoever set them, go back to the level's default, or stay if the file says `unlisted_scopes: keep`
+ *   prices   are in no segment: if the file has the section, everybody who follows prices is told to read them again
+ *            (tlshm/pricing.h), also if nothing else was changed
  * Returns how many changes were made, -ENOROOM -ERANGE (it does not fit), -EINVAL, -ECONTENDED (others change limits all
  * the time, or are in the middle of applying a file: nothing was changed), or as tlshm_tier_set() and its kin do.
  */

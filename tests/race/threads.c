@@ -27,18 +27,6 @@
 #define CHILD (THREADS + 1) /* the actor that a forked child is; THREADS is the main thread */
 #define ALARM_S 240
 
-/* AddressSanitizer's allocator does not follow a fork: the child would wait for a lock that another thread held. */
-#if defined(__SANITIZE_ADDRESS__)
-#define FORK_BESIDE_THREADS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FORK_BESIDE_THREADS 0
-#endif
-#endif
-#ifndef FORK_BESIDE_THREADS
-#define FORK_BESIDE_THREADS 1
-#endif
-
 static struct shared {
     struct space space;
     struct ledger *ledger;

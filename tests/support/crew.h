@@ -8,6 +8,18 @@
 
 #include "tap.h"
 
+/* AddressSanitizer's allocator does not follow a fork: the child would wait for a lock that another thread held. */
+#if defined(__SANITIZE_ADDRESS__)
+#define FORK_BESIDE_THREADS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FORK_BESIDE_THREADS 0
+#endif
+#endif
+#ifndef FORK_BESIDE_THREADS
+#define FORK_BESIDE_THREADS 1
+#endif
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

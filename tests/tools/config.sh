@@ -213,6 +213,17 @@ beside_a_worker()
     says "the segment is sound" 0 ""
 }
 
+# Prices are for those who follow the segment: applying says so, and that their table is missing is no fault.
+prices()
+{
+    printf 'prices:\n  path: %s\n' "$place/prices.json" >"$place/priced"
+    run config check "$place/priced"
+    says "a table that is not there is a note" 0 "priced: note: no prices can be read from here: .*prices.json: no such file"
+    printf '{"m": {"input_cost_per_token": 1e-06}}' >"$place/prices.json"
+    run config apply "$place/priced"
+    says "prices are applied without a word" 0 '^.?$'
+}
+
 # Every key that a file may have is in tlshm.conf(5), and every command in tlshm(1).
 documentation()
 {
@@ -239,5 +250,6 @@ show
 changes
 faults
 beside_a_worker
+prices
 documentation
 finish

@@ -163,6 +163,23 @@ summaries()
     says "a directory is no table" 3 "not a regular file.*EINVAL"
 }
 
+reloading()
+{
+    export TLSHM_SEGMENT=$place/segment
+    run create
+    TLSHM_PRICES='' run prices reload
+    prints "reload without a table" ""
+    run prices reload --json
+    json "reload with a sound one" 0 "j == {'done': True}"
+    run prices reload --prices "$place/broken.json"
+    says "a broken table is not announced" 3 "broken.json: line 2, column.*EINVAL"
+    run prices reload --segment "$place/absent" --prices "$TLSHM_PRICES"
+    says "no segment" 3 "ENOENT"
+    run prices reload now
+    says "an operand too many" 2 "prices reload: unexpected 'now'"
+    run destroy
+}
+
 documentation()
 {
     local word missing=''
@@ -179,5 +196,6 @@ dates
 refusals
 wrong_usage
 summaries
+reloading
 documentation
 finish

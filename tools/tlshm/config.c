@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tlshm/price.h>
+
 #include "file.h"
 #include "term.h"
 
@@ -89,11 +91,22 @@ int config_load(struct cli *cli, const char *file, tlshm_config **out)
     return rc == -TLSHM_EINVAL ? EXIT_USAGE : cli_error(cli, rc, f.file, &err);
 }
 
+/* Not a fault: the workers' machine or user may be another. They keep the prices that they have. */
+static void note_prices(const char *file, const char *path)
+{
+    struct tlshm_error err = {0};
+    tlshm_prices *prices = NULL;
+    if (path && tlshm_prices_open(&prices, path, NULL, NULL, &err) < 0)
+        fprintf(stderr, "%s: note: no prices can be read from here: %s\n", file, err.text);
+    tlshm_prices_close(prices);
+}
+
 void config_notes(struct cli *cli, const char *file, const tlshm_config *config)
 {
     struct faults f = faults_of(cli, file, NULL);
     f.note = "note: not in force, segments of this version have no place for it: ";
     tlshm_config_idle(config, take_fault, &f);
+    note_prices(f.file, tlshm_config_get_settings(config)->prices_path);
 }
 
 int run_config_check(void *context, int argc, char **argv)

@@ -74,6 +74,11 @@ static const struct option_row prices_options[] = {
     OPTION_ROWS_END,
 };
 
+static const struct option_row reload_options[] = {
+    {OPT_PRICES, "prices", 0, "FILE", "a price table that must be sound, else nothing is done; else $TLSHM_PRICES"},
+    OPTION_ROWS_END,
+};
+
 static const struct option_row price_options[] = {
     PRICES_ROW,
     {OPT_IN, "in", 0, "N", "input tokens, all of them, such as 1500 or 10k"},
@@ -143,6 +148,7 @@ static const struct command_row commands[] = {
     {"usage", "SCOPE", "show what a scope has used and holds", NULL, 1, 1, run_usage},
     {"reservation", "ID", "show a reservation", NULL, 1, 1, run_reservation},
     {"price", "MODEL", "print what a call costs, in dollars", price_options, 1, 1, run_price},
+    {"prices reload", "", "have all workers read their price files again", reload_options, 0, 0, run_prices_reload},
     {"prices", "", "check a price table and show what is in it", prices_options, 0, 0, run_prices},
     {"reap", "", "one pass: expire overdue holds, free dead seats", NULL, 0, 0, run_reap},
     {"answer", "[FILE]", "print what a provider's body or event stream says it used", answer_options, 0, 1, run_answer},

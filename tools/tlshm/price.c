@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* price.c - what a call costs, and what is in a price table. */
+/* price.c - what a call costs, what is in a price table, and that tables are to be read again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <tlshm/price.h>
+#include <tlshm/pricing.h>
 
 #include "cli.h"
 
@@ -22,12 +22,19 @@ static void show_warning(void *context, const char *where, const char *what)
     fprintf(stderr, "%s: %s: %s\n", cli->tool->name, where, what);
 }
 
+/* NULL when none is named. */
+static const char *table_named(const struct cli *cli)
+{
+    const char *path = cli->value[OPT_PRICES] ? cli->value[OPT_PRICES] : getenv("TLSHM_PRICES");
+    return path && *path ? path : NULL;
+}
+
 /* Opens the table that is meant. EXIT_OK, or the exit code after having reported. */
 static int open_prices(struct cli *cli, tlshm_price_warning warning, void *context, tlshm_prices **out)
 {
     struct tlshm_error err = {0};
-    const char *path = cli->value[OPT_PRICES] ? cli->value[OPT_PRICES] : getenv("TLSHM_PRICES");
-    if (!path || !*path)
+    const char *path = table_named(cli);
+    if (!path)
         return options_complain(cli->tool, "no price table is named: use --prices or set TLSHM_PRICES");
     int rc = tlshm_prices_open(out, path, warning, context, &err);
     return rc < 0 ? cli_error(cli, rc, path, &err) : EXIT_OK;
@@ -261,4 +268,17 @@ int run_prices(void *context, int argc, char **argv)
     emit_u64(e, "unpriced", info.unpriced);
     emit_u64(e, "refused", info.refused);
     return cli_answered(cli, e, EXIT_OK);
+}
+
+/* A table that is named is looked at before anybody is sent to read it. */
+int run_prices_reload(void *context, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct cli *cli = context;
+    tlshm_prices *prices = NULL;
+    int exit_code = table_named(cli) ? open_prices(cli, show_warning, cli, &prices) : EXIT_OK;
+    tlshm_prices_close(prices);
+    if (exit_code == EXIT_OK)
+        exit_code = cli_attach(cli, 0);
+    return exit_code == EXIT_OK ? cli_done(cli, tlshm_pricing_announce(cli->t), "prices") : exit_code;
 }
