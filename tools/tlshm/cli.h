@@ -86,7 +86,8 @@ command_function run_tier_set, run_tier_unset, run_tier_add, run_tier_drop, run_
 command_function run_default_set, run_default_unset, run_default_list, run_level_add, run_level_list;
 command_function run_config_check, run_config_show, run_config_diff, run_config_apply, run_config_init;
 command_function run_headers, run_estimate;
-command_function run_reserve, run_would_fit, run_settle, run_refund, run_extend, run_remaining, run_usage, run_reservation;
+command_function run_reserve, run_would_fit, run_settle, run_refund, run_extend, run_remaining, run_usage,
+    run_reservation;
 command_function run_price, run_prices, run_prices_reload;
 command_function run_answer;
 
