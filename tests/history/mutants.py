@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +37,6 @@ def read_mutants(module):
 def build(module, mutant, folder, tree, compiler):
     """The program with the broken files; a complaint, or None. Objects that are named go before those of the archive."""
     lib = os.path.join(folder, 'lib')
-    shutil.copytree(os.path.join(ROOT, 'lib'), lib)
     complaint = module.break_files(mutant, lib) if mutant.pairs else 'nobody knows it'
     if complaint:
         return complaint
