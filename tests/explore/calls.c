@@ -74,6 +74,38 @@ int call_extend(unsigned seat, tlshm_id id, uint64_t tokens, unsigned ttl)
     return rc;
 }
 
+#define TOO_MUCH ((UINT64_C(1) << 62) + 1)
+
+static void expect_out_of_range(unsigned seat, const char *call, const struct deeds *before, int rc)
+{
+    if (rc != -TLSHM_ERANGE)
+        fault("%s of more than a sum may be says %d", call, rc);
+    expect(seat, call, before, RESERVED, 0);
+}
+
+void call_settle_too_much(unsigned seat, tlshm_id id)
+{
+    struct deeds before = deeds_of(seat);
+    const uint64_t actual[TLSHM_UNITS] = {[TLSHM_TOKENS] = TOO_MUCH};
+    struct tl_ending ending = {.to = TLSHM_SETTLED, .used = {.of = actual, .outcome = TLSHM_EXACT}};
+    expect_out_of_range(seat, "settle", &before, tl_ending_run(&world.thread[seat], id, &ending, NULL, NULL));
+}
+
+void call_reserve_too_much(unsigned seat, unsigned record, unsigned scopes)
+{
+    struct deeds before = deeds_of(seat);
+    tlshm_scope none[TLSHM_SCOPES_MAX] = {{NULL, 0, 0}};
+    tlshm_request request = {.scopes = none, .ttl_ns = LONG * TICK, .estimate.of = {[TLSHM_TOKENS] = TOO_MUCH}};
+    struct tl_ask ask;
+    struct tl_no no = {0};
+    tlshm_id id;
+    for (unsigned i = 0; i < SCOPES; i++)
+        if (scopes >> i & 1)
+            ask.scope[request.scope_count++] = world.handle[i];
+    world.thread[seat].record = record;
+    expect_out_of_range(seat, "reserve", &before, tl_limiter_reserve(&world.thread[seat], &request, &ask, &id, &no));
+}
+
 static int end_with(unsigned seat, tlshm_id id, enum tlshm_status to, const uint64_t *actual, tlshm_result *result)
 {
     static const enum deed deeds[] = {
@@ -182,6 +214,58 @@ void call_look_record(unsigned seat, unsigned index)
         fault("record %u leads nowhere", index);
     else
         ledger_check_record(&record);
+}
+
+/* What a limit leaves of `held`, and of what its window says is used. */
+static int64_t limit_leaves(const struct tl_view *view, const struct tl_limits *limits, unsigned i, uint32_t cell,
+                            uint64_t held)
+{
+    uint64_t shape = limits->shape[i], taken = 0;
+    if (limits->cap[i] == TLSHM_UNLIMITED)
+        return INT64_MAX;
+    if (!tl_shape_is_request(shape))
+        taken = held + tl_history_used(&world.map, cell, view, i, world_now());
+    return (int64_t)(limits->cap[i] - taken);
+}
+
+/* The same as tl_straight_remaining(), the long way and of this very moment. */
+static int64_t left_exactly(uint32_t cell, enum tlshm_unit unit)
+{
+    struct tl_hand hand = world.thread[HARNESS].hand;
+    struct tl_view view;
+    struct tl_limits limits;
+    uint64_t held[TLSHM_UNITS];
+    int64_t least = INT64_MAX;
+    hand.seat = NULL;
+    if (tl_txn_snapshot(&hand, cell, &view) < 0 ||
+        tl_limits_read(&world.map, &world.map.cells[cell].policy, &limits) < 0)
+        return -1;
+    tl_views_adopt(&hand, cell, &view, &limits, world_now(), tl_clock_wall_offset(&hand.clock), false);
+    tl_view_all_held(&view, held);
+    tl_expiry_discount(&hand, cell, world_now(), held);
+    for (unsigned i = 0; i < limits.count; i++)
+        if (tl_shape_unit(limits.shape[i]) == unit) {
+            int64_t left = limit_leaves(&view, &limits, i, cell, held[unit]);
+            least = left < least ? left : least;
+        }
+    return least;
+}
+
+int64_t call_remaining(unsigned seat, uint64_t handle, enum tlshm_unit unit)
+{
+    struct ledger_moment since = ledger_moment(), until;
+    int64_t left = INT64_MAX;
+    if (!tl_straight_remaining(&world.thread[seat], handle, unit, &left))
+        return INT64_MAX;
+    until = ledger_moment();
+    if (since.versions != until.versions || since.charges != until.charges || since.time != until.time)
+        return left;
+    fibre_quiet(true);
+    int64_t exact = left_exactly(tl_handle_cell(handle), unit);
+    fibre_quiet(false);
+    if (left != exact)
+        fault("a ceiling leaves %lld, but there is %lld left", (long long)left, (long long)exact);
+    return left;
 }
 
 /* ---------------------------------------------------------------------------------------------- limits, directory */

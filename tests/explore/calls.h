@@ -36,6 +36,10 @@ int call_settle_wide(unsigned seat, tlshm_id id, uint64_t tokens, uint64_t input
 void call_pair(unsigned seat, unsigned record, unsigned scopes, uint64_t tokens, enum tlshm_status to, uint64_t charge);
 void call_expire_all(unsigned seat);
 
+/* Sums end at 2^62: such a call fails with -TLSHM_ERANGE and has done nothing. */
+void call_settle_too_much(unsigned seat, tlshm_id id);
+void call_reserve_too_much(unsigned seat, unsigned record, unsigned scopes);
+
 /* Moves the clock, in a step of its own. */
 void call_tick(int ticks);
 
@@ -45,6 +49,12 @@ bool call_inherit(unsigned *seat);
 /* A whole look at a scope, with the seat or, `readonly`, without one; and at a record. */
 void call_look(unsigned seat, unsigned scope, bool readonly);
 void call_look_record(unsigned seat, unsigned record);
+
+/*
+ * What a ceiling says is left of a unit; INT64_MAX: it says nothing. If nobody came in between it must be what the limits,
+ * the windows and the balance say, overdue holds left out.
+ */
+int64_t call_remaining(unsigned seat, uint64_t handle, enum tlshm_unit unit);
 
 /* New limits for a scope, or for what a policy word leads to. */
 void call_publish(unsigned seat, tl_word *policy, const tlshm_limit *limits, unsigned count);

@@ -11,6 +11,7 @@ static const struct {
     {scenes_of_limits, &count_of_limits},     {scenes_of_straight, &count_of_straight},
     {scenes_of_horizons, &count_of_horizons}, {scenes_of_changes, &count_of_changes},
     {scenes_of_wraps, &count_of_wraps},       {scenes_of_requests, &count_of_requests},
+    {scenes_of_lanes, &count_of_lanes},
 };
 
 const struct scene *scene_at(unsigned n)
