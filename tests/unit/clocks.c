@@ -459,18 +459,21 @@ Test(clocks, jitter_loses_no_use)
 /* A wall clock that comes to show the boot clock's time has no distance from it: that must not pass for "not moved". */
 Test(clocks, wall_clock_that_meets_the_boot_clock)
 {
-    const uint64_t boot = SPACE_BOOT_NS;
+    const uint64_t boot = SPACE_BOOT_NS; /* 16:00 of some day */
     tlshm_id id = 0;
     tlshm_amounts use = {{20}};
-    set_clocks(boot, (int64_t)(boot - HOUR(240)));
+    set_clocks(boot, (int64_t)(boot - HOUR(6)));
     space_limits(&space, "agent:a", "tokens 100 per day");
     for (unsigned i = 0; i < 4; i++) {
         cr_assert_eq(ask_for_tokens("agent:a", 20, &id, NULL), TLSHM_OK);
         cr_assert_eq(tlshm_settle(space.t, id, &use, TLSHM_EXACT, NULL), TLSHM_OK);
     }
-    cr_expect_eq(ask_for_tokens("agent:a", 30, &id, NULL), TLSHM_REFUSED);
     cr_assert_eq(ask_for_tokens("agent:a", 20, &id, NULL), TLSHM_OK);
     cr_assert_eq(tlshm_refund(space.t, id, NULL), TLSHM_OK); /* what the thread knew of the scope is forgotten */
     set_clocks(boot + SEC(1), (int64_t)(boot + SEC(1)));
-    cr_expect_eq(ask_for_tokens("agent:a", 30, &id, NULL), TLSHM_OK, "another day has begun");
+    cr_expect_eq(ask_for_tokens("agent:a", 30, &id, NULL), TLSHM_REFUSED, "the day goes on");
+    cr_assert_eq(ask_for_tokens("agent:a", 5, &id, NULL), TLSHM_OK);
+    cr_assert_eq(tlshm_settle(space.t, id, &use, TLSHM_EXACT, NULL), TLSHM_OK);
+    set_clocks(boot + HOUR(9), (int64_t)(boot + HOUR(9)));
+    cr_expect_eq(ask_for_tokens("agent:a", 30, &id, NULL), TLSHM_OK, "midnight is past, which has come earlier");
 }
