@@ -362,10 +362,22 @@ static void act_left_moved(unsigned fibre)
 /* A record that two want: who loses it has its head in, and takes nothing. */
 static void act_left_undone(unsigned fibre)
 {
+    if (fibre != 1)
+        call_pair(fibre, 1, fibre == 0 ? S0 : S2, 2, SETTLE, 4);
+    for (unsigned i = 0; fibre == 1 && i < 2; i++)
+        call_remaining(1, world.handle[0], TLSHM_TOKENS);
+}
+
+/* Two settles bring new windows, and note no ceiling. */
+static void act_left_later(unsigned fibre)
+{
     if (fibre != 0)
-        call_pair(fibre, 1, fibre == 1 ? S0 : S2, 2, SETTLE, 4);
-    for (unsigned i = 0; fibre == 0 && i < 2; i++)
-        call_remaining(0, world.handle[0], TLSHM_TOKENS);
+        return;
+    tlshm_id first = reserve(0, 1, S0 | S1, 1, 0), second = reserve(0, 2, S0 | S1, 1, 0);
+    call_tick(1);
+    call_end(0, first, SETTLE, 4);
+    call_end(0, second, SETTLE, 8);
+    call_remaining(0, world.handle[0], TLSHM_TOKENS);
 }
 
 static void start_left_single(void)
@@ -425,6 +437,7 @@ const struct scene scenes_of_lanes[] = {
     {"over", "a limit is exceeded that nothing is asked of", start_over, act_over, .two = true, .brief = true},
     {"sums", "sums too large for the straight way", start_lanes, act_sums, .two = true, .brief = true},
     {"left", "what is left, beside those who take it", start_left, act_left, .two = true},
+    {"left-later", "what is left in new windows", start_left, act_left_later, .two = true, .brief = true},
     {"left-changed", "what changed limits leave", start_left_changed, act_left_changed, .two = true, .brief = true},
     {"left-overdue", "what overdue holds leave", start_left_overdue, act_left_overdue, .two = true, .brief = true},
     {"left-wide", "what is left of units of the second line", start_left_wide, act_left_wide, .two = true,
