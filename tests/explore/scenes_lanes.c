@@ -113,6 +113,25 @@ static void act_edges(unsigned fibre)
     call_pair(0, 2, S0 | S1, 1, SETTLE, 32);
 }
 
+static void start_lanes_later(void)
+{
+    const tlshm_limit limit = world_rolling(TLSHM_TOKENS, 2, 1, 0, 64);
+    open_with(&limit, 1, LEDGER_NO_CAPS);
+    use(1, 32);
+    warm_two(S0 | S1);
+}
+
+/* What was used has left the window: a lane whose edge is past must not refuse by its ceiling. */
+static void act_lanes_later(unsigned fibre)
+{
+    if (fibre != 0)
+        return;
+    call_pair(0, 2, S0 | S1, 1, SETTLE, 2);
+    call_tick(3);
+    if (!reserve(0, 2, S0 | S1, 60, 0))
+        fault("a reserve is refused by a ceiling of former windows");
+}
+
 /* The other fibre marks what this one's clock, a tick behind, would not have dated so. */
 static void start_behind(void)
 {
@@ -426,6 +445,8 @@ const struct scene scenes_of_lanes[] = {
     {"lanes-unfinished", "spares of an operation that was not begun", start_unfinished, act_unfinished, .two = true,
      .brief = true},
     {"lanes-edges", "one lane's windows end first", start_edges, act_edges, .two = true, .brief = true},
+    {"lanes-later", "a lane whose windows have gone on", start_lanes_later, act_lanes_later, .two = true,
+     .brief = true},
     {"lanes-behind", "a lane's sheet is dated by a clock ahead", start_behind, act_behind, .two = true, .brief = true},
     {"lanes-back", "the clock goes back behind a lane", start_lanes_back, act_lanes_back, .two = true, .brief = true,
      .ticks = {1, 2, 7}},
