@@ -96,6 +96,16 @@ TL_COLD static bool has_keys(const tlshm_request *request)
     return false;
 }
 
+/* Explains a refusal, unless the file was cut short on the way: then the call is going to fail, and has no outputs. */
+TL_COLD static void explain(const tlshm_t *t, struct tl_thread *thread, const struct tl_ask *ask,
+                            const struct tl_no *no, uint64_t until, tlshm_refusal *why)
+{
+    tlshm_refusal said;
+    tl_explain(thread, ask->scope, ask->scopes, ask->need, no, until, &said);
+    if (!tl_segment_lost(t))
+        *why = said;
+}
+
 /* No cell for a new scope: a refusal, as a full table of reservations is. */
 static int refuse_full(tlshm_refusal *why)
 {
@@ -141,7 +151,7 @@ static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *re
     if (TL_LIKELY(rc == TLSHM_OK) || rc == TLSHM_REPLAY)
         *id = made;
     else if (rc == TLSHM_REFUSED && why)
-        tl_explain(thread, ask.scope, ask.scopes, ask.need, &no, TL_FOREVER, why);
+        explain(t, thread, &ask, &no, TL_FOREVER, why);
     return rc;
 }
 
@@ -222,13 +232,14 @@ static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_ref
         if (rc == -TLSHM_ESTALE && !has_keys(request))
             break;
     }
-    if (rc == TLSHM_REFUSED && why && !tl_segment_lost(fit->thread.t))
+    if (rc == TLSHM_REFUSED && why)
         explain_fit(fit, &ask, &no, why);
     return rc;
 }
 
 int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why)
 {
+    tlshm_refusal said;
     int rc = t ? check_request(request) : -TLSHM_EINVAL;
     if (rc < 0)
         return rc;
@@ -236,9 +247,11 @@ int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why
     if (!fit)
         return -TLSHM_ENOMEM;
     tl_fit_begin(t, request->scopes, fit);
-    rc = would_fit(fit, request, why);
+    rc = tl_segment_answer(t, would_fit(fit, request, why ? &said : NULL));
     free(fit);
-    return tl_segment_answer(t, rc);
+    if (rc == TLSHM_REFUSED && why)
+        *why = said;
+    return rc;
 }
 
 /* ----------------------------------------------------------------------------------------- settle, refund, extend */
@@ -344,8 +357,11 @@ int tlshm_extend(tlshm_t *t, tlshm_id id, const tlshm_amounts *more, uint64_t tt
     const uint64_t *of = more ? more->of : none.of;
     rc = tl_limiter_extend(thread, id, of, ttl_ns, &no);
     if (rc == TLSHM_REFUSED && why) {
-        struct tl_body *body = &thread->txn.was.body;
-        tl_explain(thread, body->scope, tl_body_scopes(body), of, &no, body->deadline, why);
+        const struct tl_body *body = &thread->txn.was.body;
+        struct tl_ask ask = {.scopes = tl_body_scopes(body)};
+        memcpy(ask.scope, body->scope, sizeof ask.scope);
+        memcpy(ask.need, of, sizeof ask.need);
+        explain(t, thread, &ask, &no, body->deadline, why);
     }
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);

@@ -271,27 +271,31 @@ static int decide(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no
     return tl_verdict_refused(thread, scopes, &want, no) ? TLSHM_REFUSED : 0;
 }
 
-/* 0, TLSHM_REFUSED or an error, of one moment. */
+/* One try. 0, TLSHM_REFUSED, AGAIN: something has changed meanwhile; or an error. The last one is never AGAIN. */
+enum { AGAIN = TLSHM_REFUSED + 1 };
+
+static int try_admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no, bool last)
+{
+    int rc = take_views(fit, ask, last);
+    if (rc == 0)
+        rc = read_all_limits(fit);
+    if (rc < 0 || (rc > 0 && !last))
+        return rc < 0 ? rc : AGAIN;
+    int verdict = decide(fit, ask, no);
+    for (unsigned j = 0; no->detailed && j < fit->thread.txn.cells; j++)
+        tl_view_own(&fit->thread.txn.view[j]); /* they are going to be looked at afterwards */
+    if (verdict < 0 || last)
+        return verdict;
+    rc = look_again(fit);
+    return rc == 0 ? verdict : rc < 0 ? rc : AGAIN;
+}
+
 static int admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
 {
-    for (unsigned tries = 1;; tries++) {
-        bool last = tries == TRIES;
-        int verdict = 0, again = take_views(fit, ask, last);
-        if (again == 0)
-            again = read_all_limits(fit);
-        if (again < 0)
-            return again;
-        if (again == 0 || last)
-            verdict = decide(fit, ask, no);
-        if (verdict < 0)
-            return verdict;
-        for (unsigned j = 0; no->detailed && j < fit->thread.txn.cells; j++)
-            tl_view_own(&fit->thread.txn.view[j]); /* they are going to be looked at afterwards */
-        if (again == 0)
-            again = look_again(fit);
-        if (again <= 0 || last)
-            return again < 0 ? again : verdict;
-    }
+    int rc = AGAIN;
+    for (unsigned tries = 1; rc == AGAIN && tries <= TRIES; tries++)
+        rc = try_admit(fit, ask, no, tries == TRIES);
+    return rc;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- room */

@@ -113,6 +113,25 @@ static int call_would_fit(void)
     return rc;
 }
 
+static int call_refused(void)
+{
+    struct ask a;
+    tlshm_refusal why = {.scope = 77};
+    tlshm_id id = 77;
+    int rc = tlshm_reserve(space.t, ask_for(&a, "agent:a tenant:t", "tokens=1000"), &id, &why);
+    MUST(id == 77 && (rc == TLSHM_REFUSED || why.scope == 77), "an output was written on %s", tlshm_error_name(rc));
+    return rc;
+}
+
+static int call_refused_more(void)
+{
+    tlshm_amounts more = {{1000}};
+    tlshm_refusal why = {.scope = 77};
+    int rc = tlshm_extend(space.t, kept, &more, 0, &why);
+    MUST(rc == TLSHM_REFUSED || why.scope == 77, "a refusal was written on %s", tlshm_error_name(rc));
+    return rc;
+}
+
 static int call_verify(void)
 {
     return tlshm_verify(space.t, NULL, NULL, NULL);
@@ -134,10 +153,18 @@ static const struct call {
     int (*make)(void);
     bool admits;
 } calls[] = {
-    {"reserve", call_reserve, true},     {"settle", call_settle, false},      {"extend", call_extend, true},
-    {"refund", call_refund, false},      {"set a limit", call_limits, false}, {"reap", call_reap, false},
-    {"usage", call_usage, false},        {"verify", call_verify, false},      {"segment", call_segment, false},
+    {"reserve", call_reserve, true},
+    {"settle", call_settle, false},
+    {"extend", call_extend, true},
+    {"refund", call_refund, false},
+    {"set a limit", call_limits, false},
+    {"reap", call_reap, false},
+    {"usage", call_usage, false},
+    {"verify", call_verify, false},
+    {"segment", call_segment, false},
     {"would fit", call_would_fit, true},
+    {"reserve of too much", call_refused, true},
+    {"extend by too much", call_refused_more, true},
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 

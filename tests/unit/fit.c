@@ -332,6 +332,8 @@ static bool fill_places(unsigned round, tlshm_id *ids, unsigned *count)
 {
     struct ask a;
     tlshm_refusal came;
+    reserve("agent:late", "tokens=1", MS(10)); /* overdue: its deadline is not the first at which there is room */
+    space_at(&space, space.now + SEC(1));
     ask_for(&a, "agent:a", "tokens=1");
     for (*count = 0; *count < 1024; ++*count) {
         char key[32];
