@@ -116,6 +116,15 @@ typedef struct tlshm_window {
 #define TLSHM_LIMIT_STRICT 1u
 
 /*
+ * A latch: it refuses nothing by what is held or asked for. Once as much was used in its window as the cap says, the scope is
+ * paused, or shut off; of the scope `global:`, everything is. It stays so until a person resumes it, also when the
+ * window has rolled on, and is so again with the next call if the cap is still reached then. Not both of them, and not
+ * for concurrency and single requests.
+ */
+#define TLSHM_LIMIT_PAUSES 2u
+#define TLSHM_LIMIT_SHUTS_OFF 4u
+
+/*
  * A cap on one unit of one scope over one window. Concurrency has no window, and TLSHM_TIME is for single requests alone.
  * A limit on single requests counts nothing: it is compared with what one reservation asks for, extensions included.
  */

@@ -5,6 +5,7 @@
 #include "change.h"
 #include "directory.h"
 #include "expiry.h"
+#include "latch.h"
 #include "lists.h"
 #include "os.h"
 #include "scopes.h"
@@ -435,7 +436,7 @@ static int set_flag(tlshm_t *t, uint64_t flag, int on)
     uint64_t seen;
     do
         seen = tl_load(&t->map.header->flags);
-    while (!tl_cas(&t->map.header->flags, seen, on ? seen | flag : seen & ~flag));
+    while (!tl_cas(&t->map.header->flags, seen, (on ? seen | flag : seen & ~flag) + SHM_SWITCHED));
     return tl_segment_answer(t, 0);
 }
 
@@ -526,6 +527,8 @@ int tlshm_reap(tlshm_t *t, tlshm_reap_report *report)
     for (uint32_t seat = 0; seat < t->map.seat_count; seat++)
         tl_seat_visit(&thread->hand, seat, &r.seats_freed, &r.finished);
     tl_expiry_all(thread, &found);
+    if (tl_latch_any(thread->hand.map))
+        tl_latch_all(&thread->hand);
     tl_change_clear(&thread->hand);
     if (r.seats_freed)
         tl_limits_sweep(&thread->hand);

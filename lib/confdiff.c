@@ -210,6 +210,12 @@ static void compare_scope(struct diff *d, const tlshm_config_scope *now, const t
         add(d, &change);
 }
 
+/* Everything else of a scope stands in its own row; see compare_global(). */
+static bool is_apart(const tlshm_config_scope *scope)
+{
+    return strcmp(scope->key, TL_CONFMODEL_GLOBAL) == 0;
+}
+
 static void compare_scopes(struct diff *d)
 {
     const tlshm_config_scope *now, *want;
@@ -219,11 +225,109 @@ static void compare_scopes(struct diff *d)
         if (!now && !want)
             return;
         int side = order(now ? now->key : NULL, want ? want->key : NULL);
-        if (side >= 0 || !d->want->settings.keep_unlisted)
+        if ((side >= 0 || !d->want->settings.keep_unlisted) && !is_apart(side <= 0 ? now : want))
             compare_scope(d, side <= 0 ? now : NULL, side >= 0 ? want : NULL);
         i += side <= 0;
         j += side >= 0;
     }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ global */
+
+/* The sections of the two that count: what the wanted one does not have stays as it is. */
+static const tlshm_config *side_of(const struct diff *d, unsigned section)
+{
+    return d->want->settings.sections & section ? d->want : d->now;
+}
+
+static const tlshm_config_limits *limits_of_tier(const struct diff *d, const char *name)
+{
+    const tlshm_config_tier *tier = name ? tl_confmodel_tier(side_of(d, TLSHM_CONFIG_TIERS), name) : NULL;
+    return tier ? &tier->limits : NULL;
+}
+
+/* What a scope's limits are without its latches: `scope` NULL follows the default of the level. */
+static const tlshm_config_limits *plain_limits(const struct diff *d, const tlshm_config_scope *scope)
+{
+    if (scope)
+        return scope->tier ? limits_of_tier(d, scope->tier) : &scope->limits;
+    const tlshm_config_level *level = tl_confmodel_level(side_of(d, TLSHM_CONFIG_LEVELS), "global");
+    return limits_of_tier(d, level ? level->tier : NULL);
+}
+
+/* A list in the making, in the form that the segment shows. */
+struct joint {
+    unsigned count, slices;
+    tlshm_limit *limit;
+};
+
+/* Adds those of `more` that are latches of this kind, or all of it as such. What is there already stays as it is. */
+static void append(struct joint *to, const tlshm_config_limits *more, uint32_t latch, bool all)
+{
+    for (unsigned i = 0; more && i < more->count; i++) {
+        tlshm_limit limit = more->limit[i], shown = limit;
+        bool there = !all && (limit.flags & TL_LIMIT_LATCHES) != latch;
+        limit.flags |= latch;
+        if (as_shown(&limit, to->slices, &shown))
+            limit = shown; /* else it is refused later */
+        for (unsigned k = 0; k < to->count; k++)
+            there |= same_window(&to->limit[k], &limit);
+        if (!there)
+            to->limit[to->count++] = limit;
+    }
+}
+
+/*
+ * The scope as a segment has it: latches behind its other limits. A tier may have some of its own, which go with the
+ * others. NULL without memory.
+ */
+static const tlshm_config_scope *join(struct diff *d, unsigned line, const tlshm_config_limits *plain,
+                                      const tlshm_config_limits *pause, const tlshm_config_limits *shutoff)
+{
+    unsigned most = (plain ? plain->count : 0) + pause->count + shutoff->count;
+    struct joint list = {.slices = d->now->settings.geometry.slices};
+    tlshm_config_scope *out = tl_arena_take(d->arena, sizeof *out);
+    list.limit = tl_arena_take(d->arena, most * sizeof *list.limit);
+    if (!list.limit || !out) {
+        d->rc = -TLSHM_ENOMEM;
+        return NULL;
+    }
+    append(&list, plain, 0, false);
+    append(&list, plain, TLSHM_LIMIT_PAUSES, false);
+    append(&list, pause, TLSHM_LIMIT_PAUSES, true);
+    append(&list, plain, TLSHM_LIMIT_SHUTS_OFF, false);
+    append(&list, shutoff, TLSHM_LIMIT_SHUTS_OFF, true);
+    *out = (tlshm_config_scope){.key = TL_CONFMODEL_GLOBAL, .limits = {list.limit, list.count}, .line = line};
+    return out;
+}
+
+/* Where the file says it. */
+static unsigned line_of(const tlshm_config *config, const tlshm_config_scope *scope)
+{
+    unsigned caps = config->settings.sections & (TLSHM_CONFIG_PAUSE_AT | TLSHM_CONFIG_SHUTOFF_AT);
+    return scope ? scope->line : caps ? config->section_line[tl_top_bit(caps)] : 0;
+}
+
+/*
+ * Latches are limits of the scope global:, and its own. While there are some it has a list of its own, with what it would
+ * have without them: a tier that changes later does not change it.
+ */
+static void compare_global(struct diff *d)
+{
+    const tlshm_config_settings *had = &d->now->settings, *settings = &d->want->settings;
+    const tlshm_config_limits *pause = &side_of(d, TLSHM_CONFIG_PAUSE_AT)->settings.pause_at,
+                              *shutoff = &side_of(d, TLSHM_CONFIG_SHUTOFF_AT)->settings.shutoff_at;
+    const tlshm_config_scope *now = tl_confmodel_scope(d->now, TL_CONFMODEL_GLOBAL), *want = now, *listed = NULL;
+    if (settings->sections & TLSHM_CONFIG_SCOPES) {
+        listed = tl_confmodel_scope(d->want, TL_CONFMODEL_GLOBAL);
+        want = listed || !settings->keep_unlisted ? listed : now;
+    }
+    if (pause->count + shutoff->count != 0)
+        want = join(d, line_of(d->want, listed), plain_limits(d, want), pause, shutoff);
+    if (now && !now->tier)
+        now = join(d, 0, &now->limits, &had->pause_at, &had->shutoff_at);
+    if (d->rc == 0 && (now || want))
+        compare_scope(d, now, want);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- figures */
@@ -284,6 +388,8 @@ int tl_confdiff(const tlshm_config *now, const tlshm_config *want, struct tl_are
         compare_tiers(&d, false);
     if (sections & TLSHM_CONFIG_LEVELS)
         compare_levels(&d);
+    if (sections & (TLSHM_CONFIG_SCOPES | TLSHM_CONFIG_PAUSE_AT | TLSHM_CONFIG_SHUTOFF_AT))
+        compare_global(&d);
     if (sections & TLSHM_CONFIG_SCOPES)
         compare_scopes(&d);
     if (sections & TLSHM_CONFIG_TIERS)

@@ -149,6 +149,28 @@ static int read_levels(tlshm_config *c, tlshm_t *t)
     return rc;
 }
 
+/* What of the limits has just this flag of the latches, or none; it is not kept. False without memory. */
+static bool keep_limits(tlshm_config *c, const tlshm_scope_usage *usage, unsigned latch, tlshm_config_limits *out)
+{
+    tlshm_limit limits[TLSHM_LIMITS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < usage->limit_count; i++) {
+        if ((usage->limits[i].limit.flags & TL_LIMIT_LATCHES) != latch)
+            continue;
+        limits[count] = usage->limits[i].limit;
+        limits[count++].flags &= ~TL_LIMIT_LATCHES;
+    }
+    return tl_confmodel_limits(c, out, limits, count);
+}
+
+static int add_global(tlshm_config *c, tlshm_config_scope *scope, const tlshm_scope_usage *usage)
+{
+    bool kept = keep_limits(c, usage, 0, &scope->limits) &&
+                keep_limits(c, usage, TLSHM_LIMIT_PAUSES, &c->settings.pause_at) &&
+                keep_limits(c, usage, TLSHM_LIMIT_SHUTS_OFF, &c->settings.shutoff_at);
+    return kept ? 0 : -TLSHM_ENOMEM;
+}
+
 static int add_scope(tlshm_config *c, const char *key, const tlshm_scope_usage *usage)
 {
     tlshm_limit limits[TLSHM_LIMITS_MAX];
@@ -157,6 +179,8 @@ static int add_scope(tlshm_config *c, const char *key, const tlshm_scope_usage *
         return -TLSHM_ENOMEM;
     if (usage->source == TLSHM_LIMITS_TIER)
         return (scope->tier = keep(c, usage->tier)) ? 0 : -TLSHM_ENOMEM;
+    if (strcmp(key, TL_CONFMODEL_GLOBAL) == 0)
+        return add_global(c, scope, usage);
     for (unsigned i = 0; i < usage->limit_count; i++)
         limits[i] = usage->limits[i].limit;
     return tl_confmodel_limits(c, &scope->limits, limits, usage->limit_count) ? 0 : -TLSHM_ENOMEM;
@@ -191,8 +215,8 @@ static int read_segment(tlshm_config *c, tlshm_t *t)
         return rc;
     c->settings.geometry = info.geometry;
     c->settings.overrun = info.overrun;
-    c->settings.sections =
-        TLSHM_CONFIG_GEOMETRY | TLSHM_CONFIG_OVERRUN | TLSHM_CONFIG_TIERS | TLSHM_CONFIG_LEVELS | TLSHM_CONFIG_SCOPES;
+    c->settings.sections = TLSHM_CONFIG_GEOMETRY | TLSHM_CONFIG_OVERRUN | TLSHM_CONFIG_TIERS | TLSHM_CONFIG_LEVELS |
+                           TLSHM_CONFIG_SCOPES | TLSHM_CONFIG_PAUSE_AT | TLSHM_CONFIG_SHUTOFF_AT;
     if ((rc = read_tiers(c, t)) < 0 || (rc = read_levels(c, t)) < 0 || (rc = read_scopes(c, t)) < 0)
         return rc;
     tl_confmodel_sort(c);
@@ -250,9 +274,7 @@ int tlshm_config_idle(const tlshm_config *config, tlshm_config_fault fault, void
     static const struct {
         unsigned section;
         const char *name;
-    } sections[] = {{TLSHM_CONFIG_PAUSE_AT, "pause_at"},
-                    {TLSHM_CONFIG_SHUTOFF_AT, "shutoff_at"},
-                    {TLSHM_CONFIG_ESTIMATES, "estimates"}};
+    } sections[] = {{TLSHM_CONFIG_ESTIMATES, "estimates"}};
     for (size_t i = 0; i < TL_COUNT_OF(sections); i++)
         if (config->settings.sections & sections[i].section)
             tell_idle(&idle, config->section_line[tl_top_bit(sections[i].section)], sections[i].name);

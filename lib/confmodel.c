@@ -130,6 +130,11 @@ const tlshm_config_level *tl_confmodel_level(const tlshm_config *c, const char *
     return find(&c->levels, name);
 }
 
+const tlshm_config_scope *tl_confmodel_scope(const tlshm_config *c, const char *key)
+{
+    return find(&c->scopes, key);
+}
+
 void tl_confmodel_prune(tlshm_config *c)
 {
     tlshm_config_level *levels = (void *)c->levels.rows;

@@ -49,5 +49,13 @@ void tl_confmodel_prune(tlshm_config *c);
 /* By name, in a sorted table; NULL if there is none. */
 const tlshm_config_tier *tl_confmodel_tier(const tlshm_config *c, const char *name);
 const tlshm_config_level *tl_confmodel_level(const tlshm_config *c, const char *name);
+const tlshm_config_scope *tl_confmodel_scope(const tlshm_config *c, const char *key);
+
+/*
+ * The scope whose latches stop everything. Its latches stand in the sections pause_at and shutoff_at, without their flags,
+ * and not among its limits.
+ */
+#define TL_CONFMODEL_GLOBAL "global:"
+#define TL_LIMIT_LATCHES (TLSHM_LIMIT_PAUSES | TLSHM_LIMIT_SHUTS_OFF)
 
 #endif

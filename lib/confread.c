@@ -215,6 +215,16 @@ static const char *scope_key(struct tl_reading *r, const struct tl_node *key)
     return NULL;
 }
 
+/* They are said once, in the sections of their own. */
+static void refuse_latches(struct tl_reading *r, const struct tl_node *list, const tlshm_config_limits *limits,
+                           const char *where)
+{
+    const struct tl_node *item = list->first;
+    for (unsigned i = 0; item && i < limits->count; i++, item = item->next)
+        if (limits->limit[i].flags & TL_LIMIT_LATCHES)
+            tl_confvalue_fault(r, item, 0, "%s", where);
+}
+
 static void read_scope(struct tl_reading *r, const struct tl_node *key, const struct tl_node *value)
 {
     tlshm_config_scope scope = {.key = scope_key(r, key), .line = key->line};
@@ -225,6 +235,9 @@ static void read_scope(struct tl_reading *r, const struct tl_node *key, const st
         sound = (scope.tier = tier_named(r, value, "a tier or a list of limits such as [tokens 1M per 1h]")) != NULL;
     if (!sound || !scope.key)
         return;
+    if (strcmp(scope.key, TL_CONFMODEL_GLOBAL) == 0 && !scope.tier)
+        refuse_latches(r, value, &scope.limits,
+                       "what pauses or shuts off everything stands under pause_at or shutoff_at");
     scope.key = tl_conffields_keep(r, scope.key, strlen(scope.key));
     tlshm_config_scope *row = r->no_memory ? NULL : tl_confmodel_add_scope(r->config);
     r->no_memory |= !row;
@@ -274,7 +287,22 @@ static void read_caps(struct tl_reading *r, const struct tl_field *field, const 
 {
     (void)key;
     void *place = (char *)&r->config->settings + field->place;
-    tl_confvalue_limits(r, value, false, place);
+    if (!tl_confvalue_limits(r, value, false, place))
+        return;
+    refuse_latches(r, value, place, "what happens when it is reached is said by the section already");
+    const tlshm_config_limits *caps = place;
+    const struct tl_node *item = value->first;
+    for (unsigned i = 0; item && i < caps->count; i++, item = item->next)
+        if (caps->limit[i].unit == TLSHM_CONCURRENCY)
+            tl_confvalue_fault(r, item, 0, "concurrency is held and not used up: there is nothing to reach");
+}
+
+/* Nobody must rely on what is not there. */
+static void read_alerts(struct tl_reading *r, const struct tl_field *field, const struct tl_node *key,
+                        const struct tl_node *value)
+{
+    (void)field, (void)value;
+    tl_confvalue_fault(r, key, 0, "there are no alerts in this version: nobody would be told");
 }
 
 /* --------------------------------------------------------------------------------------------------------- the whole */
@@ -291,6 +319,7 @@ static const struct tl_field sections[] = {
     {"shutoff_at", read_caps, offsetof(tlshm_config_settings, shutoff_at), TLSHM_CONFIG_SHUTOFF_AT},
     {"prices", tl_confprices_read, 0, TLSHM_CONFIG_PRICES},
     {"estimates", tl_confprices_estimates, 0, TLSHM_CONFIG_ESTIMATES},
+    {"alerts", read_alerts, 0, 0},
 };
 
 int tl_confread(tlshm_config *config, const struct tl_node *root, struct tl_faults *faults)

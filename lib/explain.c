@@ -194,7 +194,7 @@ static bool in_the_way(const struct tl_thread *thread, unsigned j, unsigned i, c
     const struct tl_limits *limits = &thread->memo[j].limits;
     unsigned unit = tl_shape_unit(limits->shape[i]);
     *o = (struct obstacle){thread, holds, j, i, unit, need[unit], limits->cap[i]};
-    return o->need && !tl_shape_is_request(limits->shape[i]) && !fits_at(o, thread->txn.now);
+    return o->need && !tl_shape_is_special(limits->shape[i]) && !fits_at(o, thread->txn.now);
 }
 
 /* What would have to be given back for limit o to admit it now. A sum that no holds reach is never enough. */

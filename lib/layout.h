@@ -217,7 +217,9 @@ struct shm_seat {
     alignas(TL_LINE) tl_word counter[SHM_COUNTERS];
 };
 
-enum shm_flag { SHM_PAUSED = 1, SHM_SHUTOFF = 2, SHM_DESTROYED = 4 };
+/* LATCHES: some limit list has had a latch (latch.h). In the bits above, how often a person changed the switches. */
+enum shm_flag { SHM_PAUSED = 1, SHM_SHUTOFF = 2, SHM_DESTROYED = 4, SHM_LATCHES = 8 };
+#define SHM_SWITCHED (UINT64_C(1) << 32)
 
 struct shm_header {
     /* identity: written before the file gets its name, never again */

@@ -186,6 +186,17 @@ bool tl_limits_redirect(struct tl_hand *hand, tl_word *policy, uint64_t seen, ui
     return true;
 }
 
+/* Before a policy word leads to the list: whoever follows it is to find the bit. */
+static void tell_latches(const struct tl_map *map, const uint64_t *shape, unsigned count)
+{
+    tl_word *flags = &map->header->flags;
+    for (unsigned i = 0; i < count; i++)
+        while (tl_shape_latch(shape[i]) != TL_LATCH_NONE && !(tl_load(flags) & SHM_LATCHES)) {
+            uint64_t seen = tl_load(flags);
+            tl_cas(flags, seen, seen | SHM_LATCHES);
+        }
+}
+
 int tl_limits_claim(struct tl_hand *hand, const uint64_t *shape, const uint64_t *cap, unsigned count, uint32_t *index,
                     uint64_t *word)
 {
@@ -201,6 +212,7 @@ int tl_limits_claim(struct tl_hand *hand, const uint64_t *shape, const uint64_t 
         tl_store_relaxed(&list->limit[i].cap, cap[i]);
     }
     tl_fence_release();
+    tell_latches(hand->map, shape, count);
     return 0;
 }
 

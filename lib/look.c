@@ -123,7 +123,9 @@ int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, str
 static int64_t remaining_of(const struct tl_look *look, unsigned i)
 {
     uint64_t shape = look->limits.shape[i], cap = look->limits.cap[i];
-    uint64_t taken = tl_shape_is_request(shape) ? 0 : look->used[i] + look->held[tl_shape_unit(shape)];
+    uint64_t taken = tl_shape_is_request(shape) ? 0 : look->used[i];
+    if (!tl_shape_is_special(shape))
+        taken += look->held[tl_shape_unit(shape)];
     if (cap == TLSHM_UNLIMITED)
         return INT64_MAX;
     if (cap >= taken)
@@ -138,6 +140,8 @@ int64_t tl_look_remaining(const struct tl_look *look, enum tlshm_unit unit)
         uint64_t shape = look->limits.shape[i];
         bool counts = tl_shape_unit(shape) == unit && !tl_shape_is_time(shape);
         int64_t left = counts ? remaining_of(look, i) : INT64_MAX;
+        if (left > 0 && tl_shape_latch(shape) != TL_LATCH_NONE)
+            continue; /* it admits any amount until it is reached */
         least = left < least ? left : least;
     }
     return least;

@@ -3,7 +3,8 @@
  * parse.c - limits, amounts and durations as people write them.
  *
  * GRAMMAR  words are separated by blanks
- *   limit     unit amount [window] ["strict"]          concurrency has no window, the other units must have one
+ *   limit     unit amount [window] ["strict"] ["then" switch]      concurrency has no window, the other units must have one
+ *   switch    "pause" | "shutoff"                                  not for single requests
  *   window    "lifetime" | "per" length["/"slices] | "per" period {"in" zone | "from" day}
  *   amount    number[k|M|G|T] | "$"number[k|M|G|T] (cost) | number"n" (cost, nano-dollars) | "unlimited"
  *   length    number[d|h|m|s|ms|us|ns], seconds without a unit
@@ -270,6 +271,20 @@ static int read_strict(struct tl_words *r, tlshm_limit *limit)
     return 0;
 }
 
+static int read_latch(struct tl_words *r, tlshm_limit *limit)
+{
+    if (!tl_words_is(r, "then"))
+        return 0;
+    if (limit->window.kind == TLSHM_WINDOW_REQUEST)
+        return tl_words_fail(r, -TLSHM_EINVAL, "nothing is counted for single requests: unexpected ", "");
+    tl_words_next(r);
+    if (!tl_words_is(r, "pause") && !tl_words_is(r, "shutoff"))
+        return tl_words_expected(r, "expected 'pause' or 'shutoff', not ");
+    limit->flags |= tl_words_is(r, "pause") ? TLSHM_LIMIT_PAUSES : TLSHM_LIMIT_SHUTS_OFF;
+    tl_words_next(r);
+    return 0;
+}
+
 /* There is no other limit on time. */
 static int read_request(struct tl_words *r, tlshm_window *w)
 {
@@ -303,7 +318,7 @@ static int read_limit(struct tl_words *r, tlshm_limit *limit)
         return r->length ? tl_words_fail(r, -TLSHM_EINVAL, "concurrency has no window: unexpected ", "") : 0;
     if (limit->unit == TLSHM_TIME)
         return (rc = read_request(r, &limit->window)) ? rc : tl_words_end(r);
-    if ((rc = read_window(r, &limit->window)) || (rc = read_strict(r, limit)))
+    if ((rc = read_window(r, &limit->window)) || (rc = read_strict(r, limit)) || (rc = read_latch(r, limit)))
         return rc;
     return tl_words_end(r);
 }

@@ -123,10 +123,18 @@ static void put_too_large(struct tl_text *w, const tlshm_refusal *why)
     tl_text_put(w, " too much; waiting does not help");
 }
 
+/* By a person, or just now by a latch, which is named. */
 static void put_switched(struct tl_text *w, const tlshm_refusal *why, const char *state)
 {
+    bool latched = (why->limit.flags & (TLSHM_LIMIT_PAUSES | TLSHM_LIMIT_SHUTS_OFF)) != 0;
     put_scope(w, why);
     tl_text_put(w, state);
+    if (!latched)
+        return;
+    tl_text_put(w, ": ");
+    put_plain(w, why->used, why->limit.unit);
+    tl_text_put(w, " used of ");
+    put_cap(w, &why->limit);
 }
 
 int tlshm_refusal_text(const tlshm_refusal *why, char *buf, size_t size)

@@ -379,6 +379,7 @@ enum tl_straight tl_straight_reserve(struct tl_thread *thread, const tlshm_reque
     if (!is_usual(&thread->txn, request, scope) || !is_simple(request) || (flags & (SHM_SHUTOFF | SHM_PAUSED)))
         return TL_STRAIGHT_NOT;
     /* the common number is compiled for itself */
+    detailed |= (flags & SHM_LATCHES) != 0; /* a ceiling may be a latch's: whoever it refuses is to set it */
     return TL_LIKELY(cells == 2) ? reserve(thread, request, 2, detailed, id)
                                  : reserve(thread, request, cells, detailed, id);
 }
@@ -547,7 +548,7 @@ enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle
     uint32_t cell = tl_handle_cell(handle);
     const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
     int64_t left;
-    if (c->of != cell + 1 || !c->words)
+    if (c->of != cell + 1 || !c->words || (tl_load_relaxed(&map->header->flags) & SHM_LATCHES))
         return TL_STRAIGHT_NOT;
     const tl_word *word = &map->cells[cell].head;
     uint64_t head = tl_load(word);

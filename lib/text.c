@@ -244,6 +244,8 @@ int tlshm_limit_format(const tlshm_limit *limit, char *buf, size_t size)
     tl_text_put_window(&w, &limit->window);
     if (limit->flags & TLSHM_LIMIT_STRICT)
         tl_text_put(&w, " strict");
+    if (limit->flags & (TLSHM_LIMIT_PAUSES | TLSHM_LIMIT_SHUTS_OFF))
+        tl_text_put(&w, limit->flags & TLSHM_LIMIT_PAUSES ? " then pause" : " then shutoff");
     return tl_text_end(&w);
 }
 

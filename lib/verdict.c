@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verdict.c - limits on single requests, and which limit a refusal names. See verdict.h. */
+/* verdict.c - limits on single requests, latches, and which limit a refusal names. See verdict.h. */
 #include "verdict.h"
 
 /* How long it would live in all; 0: no longer than it does already. */
@@ -22,7 +22,7 @@ static uint64_t part_of(const struct tl_want *want, uint64_t shape, uint64_t now
     return want->need[unit] ? want->whole[unit] : 0;
 }
 
-TL_COLD bool tl_verdict_request(const struct tl_want *want, uint64_t shape, uint64_t cap, uint64_t now)
+TL_COLD static bool request_admits(const struct tl_want *want, uint64_t shape, uint64_t cap, uint64_t now)
 {
     uint64_t part = part_of(want, shape, now);
     if (tl_shape_is_time(shape) && !want->held)
@@ -30,10 +30,23 @@ TL_COLD bool tl_verdict_request(const struct tl_want *want, uint64_t shape, uint
     return part <= cap;
 }
 
+TL_COLD bool tl_verdict_special(const struct tl_thread *thread, unsigned j, unsigned i, const struct tl_want *want)
+{
+    const struct tl_limits *limits = &thread->memo[j].limits;
+    uint64_t shape = limits->shape[i], cap = limits->cap[i], now = thread->txn.now;
+    if (tl_shape_is_request(shape))
+        return request_admits(want, shape, cap, now);
+    if (want->need[tl_shape_unit(shape)] == 0 || cap == TLSHM_UNLIMITED)
+        return true;
+    return tl_history_used(thread->hand.map, thread->txn.cell[j], &thread->txn.view[j], i, now) < cap;
+}
+
 static enum tlshm_reason reason_of(const struct tl_want *want, uint64_t shape, uint64_t cap)
 {
     if (tl_shape_is_request(shape))
         return TLSHM_REQUEST_TOO_LARGE;
+    if (tl_shape_latch(shape) != TL_LATCH_NONE)
+        return tl_shape_latch(shape) == TL_LATCH_PAUSE ? TLSHM_PAUSED : TLSHM_SHUTOFF;
     return want->need[tl_shape_unit(shape)] > cap ? TLSHM_NEVER_FITS : TLSHM_LIMIT;
 }
 

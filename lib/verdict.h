@@ -30,7 +30,7 @@ TL_INLINE bool tl_verdict_no(struct tl_no *no, enum tlshm_reason reason, unsigne
 /* Flags: pause and shutoff, of the segment or of a scope. */
 TL_INLINE bool tl_verdict_stopped(const struct tl_thread *thread, unsigned scopes, struct tl_no *no)
 {
-    uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
+    uint64_t flags = no->flags = tl_load_relaxed(&thread->hand.map->header->flags);
     if (TL_UNLIKELY(flags & SHM_SHUTOFF))
         return tl_verdict_no(no, TLSHM_SHUTOFF, UINT32_MAX, UINT32_MAX);
     if (TL_UNLIKELY(flags & SHM_PAUSED))
@@ -42,8 +42,8 @@ TL_INLINE bool tl_verdict_stopped(const struct tl_thread *thread, unsigned scope
     return false;
 }
 
-/* Does a limit on single requests admit it? */
-bool tl_verdict_request(const struct tl_want *want, uint64_t shape, uint64_t cap, uint64_t now);
+/* The same for limits that are compared otherwise: on single requests, and latches, which go by what was used alone. */
+bool tl_verdict_special(const struct tl_thread *thread, unsigned j, unsigned i, const struct tl_want *want);
 
 /* Does limit i of scope j admit what is wanted of its unit? Units that are not asked for are not looked at. */
 TL_INLINE bool tl_verdict_limit(const struct tl_thread *thread, unsigned j, unsigned i, const struct tl_want *want)
@@ -52,8 +52,8 @@ TL_INLINE bool tl_verdict_limit(const struct tl_thread *thread, unsigned j, unsi
     const struct tl_limits *limits = &thread->memo[j].limits;
     const uint64_t *need = want->need;
     unsigned unit = tl_shape_unit(limits->shape[i]);
-    if (TL_UNLIKELY(tl_shape_is_request(limits->shape[i])))
-        return tl_verdict_request(want, limits->shape[i], limits->cap[i], thread->txn.now);
+    if (TL_UNLIKELY(tl_shape_is_special(limits->shape[i])))
+        return tl_verdict_special(thread, j, i, want);
     if (need[unit] == 0 || limits->cap[i] == TLSHM_UNLIMITED)
         return true;
     uint64_t used = tl_history_used(thread->hand.map, thread->txn.cell[j], view, i, thread->txn.now);

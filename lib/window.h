@@ -3,9 +3,10 @@
  * window.h - the shape of a limit, packed into one word, and the arithmetic on it. Pure.
  *
  * SHAPE
- *   rolling    {width in us:50 | slices:7 | strict:1 | unit:4 | kind:2}
- *   calendar   {zone:8 | anchor:5 | period:2 | 0:1 | unit:4 | kind:2}
- *   lifetime, none  {unit:4 | kind:2}
+ *   rolling    {latch:2 | width in us:48 | slices:7 | strict:1 | unit:4 | kind:2}
+ *   calendar   {latch:2 | zone:8 | anchor:5 | period:2 | 0:1 | unit:4 | kind:2}
+ *   lifetime   {latch:2 | unit:4 | kind:2}
+ *   none       {unit:4 | kind:2}
  *   request    {1:1 | unit:4 | kind none:2}    unit may be TLSHM_TIME
  * Two limits with the same shape count the same thing; a shape of 0 is no limit. Kind none counts
  * nothing: concurrency is held only, and a request is compared with its own.
@@ -41,6 +42,21 @@ TL_INLINE bool tl_shape_is_time(uint64_t shape)
     return tl_shape_is_request(shape) && (shape >> 2 & 15) == TLSHM_TIME;
 }
 
+/* What happens when it is reached, see latch.h; of concurrency and single requests, nothing. */
+enum tl_latch { TL_LATCH_NONE = 0, TL_LATCH_PAUSE = 1, TL_LATCH_SHUTOFF = 2 };
+
+TL_INLINE enum tl_latch tl_shape_latch(uint64_t shape)
+{
+    unsigned latch = (unsigned)(shape >> 62);
+    return (enum tl_latch)((shape & 3) == 0 ? 0 : latch < 3 ? latch : TL_LATCH_SHUTOFF);
+}
+
+/* Is it compared otherwise than used + held + needed with the cap? */
+TL_INLINE bool tl_shape_is_special(uint64_t shape)
+{
+    return tl_shape_is_request(shape) || shape >> 62 != 0;
+}
+
 /* Buckets that count, 1..64; strict counts one more than the window is long. */
 TL_INLINE unsigned tl_shape_slices(uint64_t shape)
 {
@@ -50,7 +66,7 @@ TL_INLINE unsigned tl_shape_slices(uint64_t shape)
 
 TL_INLINE uint64_t tl_shape_width_ns(uint64_t shape)
 {
-    uint64_t us = shape >> 14;
+    uint64_t us = shape << 2 >> 16;
     return us ? us * 1000 : 1000;
 }
 

@@ -9,7 +9,7 @@
  * What changes a segment takes a seat as the daily calls do: beside what is said below, -EREADONLY, -ENOSEAT, -ENOMEM,
  * -EREENTRANT and -ECORRUPT may be returned.
  *
- * A limit is known by its unit and its window; slices, zone, anchor and `strict` are part of the window. In a changed
+ * A limit is known by its unit and its window; slices, zone, anchor and all flags are part of the window. In a changed
  * list a limit of the same unit and window goes on with its count, wherever it stands. A new limit takes over the use
  * of the limit of the same unit that stood at the same place of the list; without one it starts with nothing.
  */
@@ -114,7 +114,7 @@ int tlshm_tier_limit_unset(tlshm_t *t, const char *tier, const tlshm_limit *limi
 /*
  * Limits as people write them: "tokens 1M per 1h", "cost $50 per month", "requests 60 per 1m/12" (12 slices),
  * "cost $3 per day in Europe/Berlin", "tokens 20M per month from 15", "concurrency 5", "tokens 5M lifetime",
- * "tool_calls unlimited per 1h", "tokens 100k per 1m strict". Returns 0, or -EINVAL/-ERANGE with the position in `err`.
+ * "tool_calls unlimited per 1h", "tokens 100k per 1m strict", "cost $10k per 1d then shutoff" (or "then pause"). Returns 0, or -EINVAL/-ERANGE with the position in `err`.
  */
 int tlshm_limit_parse(const char *text, tlshm_limit *out, struct tlshm_error *err);
 
@@ -131,7 +131,10 @@ int tlshm_duration_format(uint64_t ns, char *buf, size_t size);
 
 /* ---------------------------------------------------------------------------------------------------- pause, policy */
 
-/* Pause and shutoff refuse new reserves and extends of amounts; settle, refund and adding time always work. */
+/*
+ * Pause and shutoff refuse new reserves and extends of amounts; settle, refund and adding time always work. A latch
+ * (TLSHM_LIMIT_PAUSES) sets the same switches; one that is still reached does so again with the next call.
+ */
 int tlshm_pause(tlshm_t *t, int on);
 int tlshm_shutoff(tlshm_t *t, int on);
 int tlshm_scope_pause(tlshm_t *t, const char *key, size_t len, int on);

@@ -127,8 +127,8 @@ typedef struct tlshm_config_settings {
     tlshm_geometry geometry; /* 0 where it is not said */
     enum tlshm_overrun overrun;
     int keep_unlisted;              /* scopes that the file does not list keep the limits that they have */
-    tlshm_config_limits pause_at;   /* what all may use together until everything pauses */
-    tlshm_config_limits shutoff_at; /* the same until everything is shut off */
+    tlshm_config_limits pause_at;   /* what calls that name global: may use until everything pauses */
+    tlshm_config_limits shutoff_at; /* the same until everything is shut off. Without the flags of latches */
     const char *prices_path;        /* NULL for none */
     tlshm_config_estimates estimates;
 } tlshm_config_settings;
@@ -189,6 +189,7 @@ int tlshm_config_diff(tlshm_t *t, const tlshm_config *config, tlshm_config_chang
  *   levels   new ones are added; a level that the file gives no default has none
  *   scopes   that the file lists get its tier or limits; those with a tier or limits of their own that it does not list,
  *            whoever set them, go back to the level's default, or stay if the file says `unlisted_scopes: keep`
+ *   pause_at, shutoff_at  become latches among the limits of the scope global:, which has a list of its own then
  *   prices   are in no segment: if the file has the section, everybody who follows prices is told to read them again
  *            (tlshm/pricing.h), also if nothing else was changed
  * Returns how many changes were made, -ENOROOM -ERANGE (it does not fit), -EINVAL, -ECONTENDED (others change limits all

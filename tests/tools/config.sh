@@ -38,7 +38,7 @@ starting_point()
     run config init "$place/no/where"
     says "init where nothing can be written" 3 "No such file"
     run config check "$file"
-    says "the file is sound" 0 'note: not in force.*shutoff_at'
+    says "the file is sound" 0 'note: not in force.*estimates'
     run config check "$file" --json
     json "the file is sound, in JSON" 0 "j == {'faults': []}"
     run create --config "$file"
@@ -55,7 +55,7 @@ starting_point()
         'output_tokens 4k per request', 'time 1m per request'] and j['source'] == 'default'"
     run limit list global: --json
     json "what all may together" 0 "[l['limit'] for l in j['limits']] ==
-        ['cost \$500 per 1h', 'cost \$3000 per 1d', 'tokens 5M per 1m']"
+        ['cost \$500 per 1h', 'cost \$3000 per 1d', 'tokens 5M per 1m', 'cost \$10000 per 1d then shutoff']"
     run tier assign org:acme org-enterprise
     run limit list org:acme --json
     json "what a large organisation may" 0 "[l['limit'] for l in j['limits']] ==
@@ -100,7 +100,7 @@ YAML
     run config diff "$place/change"
     says "diff" 1 $'^geometry seats: fixed when the segment was created\n  - 256\n  \+ 100\noverrun\n  - actual\n  \+ cap\ntier free\n'
     says "diff shows lines" 1 $'tier free\n  - tokens 10k per 1m\n  - tokens 500k per 1d\n  - requests 10 per 1m\n  - cost .0.50 per 1d\n  - input_tokens 32k per request\n  - output_tokens 4k per request\n  - time 1m per request\n  \+ tokens 20k per 1m\ntier pro: unlimited\n'
-    says "diff shows scopes" 1 $'scope global:: back to its level\'s default\n  - cost .500 per 1h\n.*scope org:acme\n  - tier org-enterprise\n  \+ concurrency 3\ntier enterprise: removed'
+    says "diff shows scopes" 1 $'scope global:\n  - cost .500 per 1h\n.*scope org:acme\n  - tier org-enterprise\n  \+ concurrency 3\ntier enterprise: removed'
     cp "$place/out" "$place/difference"
     run config diff "$place/change" --json
     json "diff in JSON" 1 "[c for c in j['changes'] if c['part'] == 'scope' and c['name'] == 'org:acme'] ==
@@ -224,6 +224,34 @@ prices()
     says "prices are applied without a word" 0 '^.?$'
 }
 
+# What stops everything counts one scope: who does not name it should know, and who resumes what is still reached too.
+latches()
+{
+    printf 'pause_at: [tokens 100 per 1d]\n' >"$place/latched"
+    TLSHM_SEGMENT=$place/other
+    run create
+    run reserve agent:x --tokens 5
+    run config apply "$place/latched"
+    says "nobody names global:" 0 "\+ tokens 100 per 1d then pause.*latched: note: pause_at and shutoff_at count calls that"
+    run reserve global: --tokens 300
+    run settle "$out" --tokens 300
+    run config apply "$place/latched"
+    says "somebody does" 0 '^.?$'
+    run resume
+    says "a latch that is reached is named" 0 "note: global: has reached 'tokens 100 per 1d then pause'"
+    run reserve global: --tokens 1
+    says "it refuses" 1 "global: is paused: 300 used of 100 tokens per 1d"
+    run reserve agent:x --tokens 1
+    says "and with it everything" 1 "the segment is paused"
+    printf 'pause_at: []\n' >"$place/latched"
+    run config apply "$place/latched"
+    run resume
+    run reserve agent:x --tokens 1
+    says "until a person resumes" 0 "^[0-9a-f]{16}"
+    run destroy
+    TLSHM_SEGMENT=$place/segment
+}
+
 # Every key that a file may have is in tlshm.conf(5), and every command in tlshm(1).
 documentation()
 {
@@ -251,5 +279,6 @@ changes
 faults
 beside_a_worker
 prices
+latches
 documentation
 finish

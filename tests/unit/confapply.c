@@ -383,14 +383,29 @@ static void add_limits(struct page *p)
                                          "requests %uk per week from sunday",
                                          "concurrency %u",
                                          "tool_calls %u lifetime",
+                                         "tokens %u lifetime then pause",
                                          "input_tokens %u per 90us strict"};
-    unsigned first = below(8), count = below(5);
+    unsigned first = below(9), count = below(5);
     add(p, "[");
     for (unsigned i = 0; i < count; i++) {
         add(p, i ? ", " : "");
         char text[80];
-        snprintf(text, sizeof text, limits[(first + i) % 8], 1 + below(5));
+        snprintf(text, sizeof text, limits[(first + i) % 9], 1 + below(5));
         add(p, "%s", text);
+    }
+    add(p, "]\n");
+}
+
+/* Those of global: have no more room than it leaves. */
+static void add_latches(struct page *p, const char *section)
+{
+    static const char *const limits[] = {"tokens %u per 1h", "cost $%u per month from 15", "tool_calls %u lifetime"};
+    unsigned first = below(3), count = below(3);
+    add(p, "%s: [", section);
+    for (unsigned i = 0; i < count; i++) {
+        char text[80];
+        snprintf(text, sizeof text, limits[(first + i) % 3], 1 + below(5));
+        add(p, "%s%s", i ? ", " : "", text);
     }
     add(p, "]\n");
 }
@@ -404,10 +419,22 @@ static void random_file(struct page *p)
         add(p, "  t%u: ", i), add_limits(p);
     add(p, "levels:\n  user: t%u\n  team: {rank: 3%s}\n", below(tiers), below(2) ? ", default: t0" : "");
     if (below(2))
+        add(p, "  global: t%u\n", below(tiers));
+    if (below(2))
+        add_latches(p, "pause_at");
+    if (below(2))
+        add_latches(p, "shutoff_at");
+    if (below(2))
         add(p, "unlisted_scopes: keep\n");
     if (below(4) == 0)
         return;
-    add(p, "scopes:\n  global: "), add_limits(p);
+    add(p, "scopes:\n");
+    if (below(3) == 0)
+        add(p, "  global: t%u\n", below(tiers));
+    else if (below(2))
+        add(p, "  global: [tokens %u per 7m, concurrency 5]\n", below(9));
+    else
+        add(p, "  user:z: t0\n");
     for (unsigned i = 0; i < 6; i++)
         if (below(3) == 0)
             add(p, "  \"team:x: %u\": t%u\n", i, below(tiers));

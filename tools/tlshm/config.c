@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <tlshm/price.h>
+#include <tlshm/stats.h>
 
 #include "file.h"
 #include "term.h"
@@ -301,6 +302,19 @@ int config_apply(struct cli *cli, const char *file, const tlshm_config *config)
     return rc < 0 ? cli_error(cli, rc, file, &err) : EXIT_OK;
 }
 
+/* What pauses or shuts off everything is found by what the scope global: has used. Who does not name it is not counted. */
+static void note_uncounted(struct cli *cli, const char *file, const tlshm_config *config)
+{
+    const tlshm_config_settings *settings = tlshm_config_get_settings(config);
+    tlshm_segment_info info;
+    tlshm_scope_usage usage;
+    if (settings->pause_at.count + settings->shutoff_at.count == 0 || tlshm_get_segment(cli->t, &info) < 0 ||
+        info.counters.admitted == 0 || tlshm_usage(cli->t, "global:", 0, &usage) < 0 || usage.used[TLSHM_REQUESTS] != 0)
+        return;
+    fprintf(stderr, "%s: note: pause_at and shutoff_at count calls that name the scope global:, and none has so far\n",
+            strcmp(file, "-") == 0 ? "standard input" : file);
+}
+
 static int with_config(struct cli *cli, const char *file, unsigned flags, change_function *run, bool differences_count)
 {
     tlshm_config *config = NULL;
@@ -310,6 +324,7 @@ static int with_config(struct cli *cli, const char *file, unsigned flags, change
         if (exit_code == EXIT_OK) {
             config_notes(cli, file, config);
             exit_code = run_changes(cli, file, config, run, differences_count);
+            note_uncounted(cli, file, config);
         }
     }
     tlshm_config_free(config);

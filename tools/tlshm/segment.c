@@ -192,6 +192,24 @@ int run_shutoff(void *context, int argc, char **argv)
     return failed ? failed : cli_done(cli, switch_shutoff(cli->t, scope, 1), named(scope));
 }
 
+/* What would stop it again with the next call. */
+static void note_latches(const struct cli *cli, const char *scope)
+{
+    char limit[256];
+    tlshm_scope_usage usage;
+    if (tlshm_usage(cli->t, scope ? scope : "global:", 0, &usage) < 0)
+        return;
+    for (unsigned i = 0; i < usage.limit_count; i++) {
+        const tlshm_limit_usage *u = &usage.limits[i];
+        if (!(u->limit.flags & (TLSHM_LIMIT_PAUSES | TLSHM_LIMIT_SHUTS_OFF)) || u->used < u->limit.cap)
+            continue;
+        tlshm_limit_format(&u->limit, limit, sizeof limit);
+        fprintf(stderr,
+                "%s: note: %s has reached '%s': it stops again with the next call, unless that is raised first\n",
+                cli->tool->name, scope ? scope : "global:", limit);
+    }
+}
+
 int run_resume(void *context, int argc, char **argv)
 {
     struct cli *cli = context;
@@ -200,6 +218,7 @@ int run_resume(void *context, int argc, char **argv)
     if (failed)
         return failed;
     int rc = switch_pause(cli->t, scope, 0);
+    note_latches(cli, scope);
     return cli_done(cli, rc < 0 ? rc : switch_shutoff(cli->t, scope, 0), named(scope));
 }
 
