@@ -120,12 +120,8 @@ int tl_look_for(struct tlshm *t, const char *key, size_t len, bool detailed, str
     return tl_segment_answer(t, rc);
 }
 
-static int64_t remaining_of(const struct tl_look *look, unsigned i)
+static int64_t left_of(uint64_t cap, uint64_t taken)
 {
-    uint64_t shape = look->limits.shape[i], cap = look->limits.cap[i];
-    uint64_t taken = tl_shape_is_request(shape) ? 0 : look->used[i];
-    if (!tl_shape_is_special(shape))
-        taken += look->held[tl_shape_unit(shape)];
     if (cap == TLSHM_UNLIMITED)
         return INT64_MAX;
     if (cap >= taken)
@@ -133,15 +129,33 @@ static int64_t remaining_of(const struct tl_look *look, unsigned i)
     return -(int64_t)(taken - cap);
 }
 
+static int64_t remaining_of(const struct tl_look *look, unsigned i)
+{
+    uint64_t shape = look->limits.shape[i], taken = tl_shape_is_request(shape) ? 0 : look->used[i];
+    if (!tl_shape_is_special(shape))
+        taken += look->held[tl_shape_unit(shape)];
+    return left_of(look->limits.cap[i], taken);
+}
+
+/* How much a limit of a special kind admits. Time is no amount, and a latch admits any until it is reached. */
+TL_COLD static int64_t special_remaining(const struct tl_look *look, unsigned i)
+{
+    uint64_t shape = look->limits.shape[i];
+    int64_t left = tl_shape_is_time(shape) ? INT64_MAX : remaining_of(look, i);
+    return left > 0 && !tl_shape_is_request(shape) ? INT64_MAX : left;
+}
+
 int64_t tl_look_remaining(const struct tl_look *look, enum tlshm_unit unit)
 {
-    int64_t least = INT64_MAX;
+    int64_t least = INT64_MAX, left;
     for (unsigned i = 0; i < look->limits.count; i++) {
         uint64_t shape = look->limits.shape[i];
-        bool counts = tl_shape_unit(shape) == unit && !tl_shape_is_time(shape);
-        int64_t left = counts ? remaining_of(look, i) : INT64_MAX;
-        if (left > 0 && tl_shape_latch(shape) != TL_LATCH_NONE)
-            continue; /* it admits any amount until it is reached */
+        if (tl_shape_unit(shape) != unit)
+            continue;
+        if (TL_UNLIKELY(tl_shape_is_special(shape)))
+            left = special_remaining(look, i);
+        else
+            left = left_of(look->limits.cap[i], look->used[i] + look->held[unit]);
         least = left < least ? left : least;
     }
     return least;
