@@ -10,6 +10,12 @@ TL_INLINE uint64_t order_key(uint64_t rank, uint32_t cell, unsigned place)
     return tl_min(rank, UINT8_MAX) << 32 | (uint64_t)cell << 8 | place;
 }
 
+/* Two handles of one cell: the same scope twice, or one of them was recycled for the other. */
+TL_COLD static int twice(uint64_t one, uint64_t other)
+{
+    return one == other ? -TLSHM_EINVAL : -TLSHM_ESTALE;
+}
+
 int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes)
 {
     txn->ordered = txn->lanes = 0;
@@ -28,7 +34,7 @@ int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint
         txn->cell[j] = (uint32_t)(key[j] >> 8) & SHM_NODE_MASK;
         txn->asked[j] = key[j] & 255;
         if (TL_UNLIKELY(j > 0 && txn->cell[j] == txn->cell[j - 1]))
-            return -TLSHM_EINVAL; /* the same scope twice */
+            return twice(scope[txn->asked[j - 1]], scope[txn->asked[j]]);
     }
     memcpy(txn->order_of, scope, scopes * sizeof *scope);
     txn->ordered = txn->cells = scopes;

@@ -11,7 +11,7 @@
 
 /*
  * Puts the scopes' cells into txn in the order in which every operation takes them: the most shared first.
- * 0, or -TLSHM_EINVAL for a handle that is none and for the same scope twice.
+ * 0; -TLSHM_EINVAL for a handle that is none and for the same scope twice; -TLSHM_ESTALE: a scope has taken another's cell.
  */
 int tl_views_order_anew(const struct tl_map *map, struct tl_txn *txn, const uint64_t *scope, unsigned scopes);
 

@@ -427,6 +427,8 @@ Test(fit, a_scope_makes_no_room_for_its_neighbour)
     cr_expect_eq(why.reason, TLSHM_FULL);
     cr_expect_eq(ask("agent:1 tenant:new", "tokens=1"), TLSHM_REFUSED);
     cr_expect_eq(why.reason, TLSHM_PAUSED);
+    cr_expect_eq(both("agent:0 tenant:new", "tokens=1"), TLSHM_REFUSED, "the new one takes the cell of the other");
+    cr_expect_eq(why.reason, TLSHM_FULL);
 }
 
 /* --------------------------------------------------------------------------------------------------------- errors */
