@@ -38,6 +38,23 @@ static void expect_no_error(const char *call, int rc, int allowed)
         fault("%s fails with %s", call, tlshm_error_name(rc));
 }
 
+static uint64_t said(const tl_word *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed); /* no step of the explorer's */
+}
+
+/* The reservation names the scopes that were asked for, in that order, unless it is another's by now. */
+static void expect_scopes(tlshm_id id, const uint64_t *scope, unsigned scopes)
+{
+    uint64_t head = said(&world.map.records[id & SHM_NODE_MASK].head);
+    const struct shm_body *body = &world.map.bodies[shm_node(head)];
+    if ((said(&body->generation) & TL_GENERATION_MASK) != id >> SHM_NODE_BITS)
+        return;
+    for (unsigned i = 0; i < scopes; i++)
+        if (said(i < 2 ? &body->scope[i] : &body->more_scopes[i - 2]) != scope[i])
+            fault("a reservation names another scope %u than was asked for", i);
+}
+
 int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
 {
     struct tl_thread *thread = &world.thread[seat];
@@ -60,6 +77,8 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
     int rc = tl_limiter_reserve(thread, &request, &ask, id, &no);
     expect_no_error("reserve", rc, -TLSHM_ESTALE);
     expect(seat, "reserve", &before, RESERVED, rc == TLSHM_OK);
+    if (rc == TLSHM_OK)
+        expect_scopes(*id, ask.scope, request.scope_count);
     return rc;
 }
 

@@ -25,7 +25,7 @@ sys.path.insert(0, HERE)
 import sample  # noqa: E402 (a neighbour)
 
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O0', '-w', '-fno-stack-protector', '-U_FORTIFY_SOURCE']
-LIBRARIES = ['-lurcu-bp', '-lurcu-cds', '-lpthread', '-lyaml', '-lpcre2-8', '-lz']
+LIBRARIES = ['-lurcu-bp', '-lurcu-cds', '-lpthread', '-lyaml', '-ljansson', '-lpcre2-8', '-lz']
 SECONDS = 60        # of the processor, for a search to find its mutant: most need less than one
 LONG_SECONDS = 600
 SAMPLE = 24         # of those that are not in the core
