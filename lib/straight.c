@@ -61,7 +61,7 @@ static bool meet(struct tl_thread *thread, unsigned j, uint64_t *time)
     l->edge = tl_peek(&l->sheet->edge);
     l->offset = tl_peek(&l->sheet->offset);
     l->ceiling = tl_ceiling_of(thread->ceiling, l->cell);
-    l->notes = 0; /* a ceiling of somebody has been noted once at least */
+    l->notes = UINT64_MAX; /* no ceiling has so many: it is to be looked at */
     return (own || (l->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&l->sheet->wide) == 0 &&
            tl_load_relaxed(&l->spare->windows) == l->stamp &&
            tl_peek(&l->sheet->after.word[SHM_INCARNATION]) == tl_handle_incarnation(handle);

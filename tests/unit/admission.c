@@ -245,3 +245,25 @@ Test(admission, handles_stand_for_keys)
     r.scope_count = 2;
     cr_expect_eq(tlshm_reserve(s->space.t, &r, &id, NULL), -TLSHM_EINVAL, "the same scope by handle and by key");
 }
+
+/* Who has only ended what others reserved knows the scopes, but not yet what their limits allow. */
+Test(admission, a_first_reserve_after_settles_of_holds_of_others)
+{
+    struct space own;
+    struct ask a;
+    tlshm_amounts use = {{1}};
+    tlshm_id id;
+    space_open(&own, NULL);
+    space_limits(&own, "agent:a", "tokens 100 per 60s");
+    tlshm_t *other = space_attach(&own);
+    const tlshm_request *request = ask_for(&a, "agent:a tenant:t", "tokens=10");
+    for (unsigned i = 0; i < 6; i++) {
+        cr_assert_eq(tlshm_reserve(other, request, &id, NULL), TLSHM_OK);
+        cr_assert_eq(tlshm_settle(own.t, id, &use, TLSHM_EXACT, NULL), TLSHM_OK);
+    }
+    for (unsigned i = 0; i < 9; i++)
+        cr_expect_eq(tlshm_reserve(own.t, request, &id, NULL), TLSHM_OK);
+    cr_expect_eq(tlshm_reserve(own.t, request, &id, NULL), TLSHM_REFUSED);
+    tlshm_detach(other);
+    space_close(&own);
+}
