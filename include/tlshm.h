@@ -107,7 +107,7 @@ typedef struct tlshm_window {
     uint32_t slices;          /* rolling: buckets, 1..64; 0 means 60 */
     uint32_t anchor;          /* calendar week: first day, 1 Monday .. 7 Sunday, 0 means Monday; month: first day,
                                  1..31, 0 means the 1st; a month without that day starts on its last day */
-    uint64_t length_ns; /* rolling: the window's length, at most 2^62 (146 years), a bucket at most 2^50 us. A bucket is
+    uint64_t length_ns; /* rolling: the window's length, at most 2^62 (146 years), a bucket at most 2^48 us. A bucket is
                            length / slices, rounded up to a microsecond */
     char zone[48];      /* calendar: IANA name such as "Europe/Berlin"; empty means UTC */
 } tlshm_window;

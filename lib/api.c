@@ -397,7 +397,10 @@ TL_INLINE bool remaining_straight(tlshm_t *t, const tlshm_scope *scope, enum tls
     if (!thread)
         return false;
     bool known = handle || tl_scopes_resolve(t, &thread->hand, scope->key, scope->len, false, &handle) == 0;
-    known = known && tl_straight_remaining(thread, handle, unit, &left) == TL_STRAIGHT_DONE;
+    if (known && tl_straight_remaining(thread, handle, unit, &left) != TL_STRAIGHT_DONE) {
+        tl_straight_learn(thread, handle);
+        known = false;
+    }
     tl_segment_leave(thread);
     if (!known)
         return false;

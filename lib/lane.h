@@ -16,7 +16,7 @@ struct tl_lane {
     struct shm_cell *at;
     uint64_t head, ref;
     struct shm_sheet *sheet; /* that the head leads to: decided, narrow, of the incarnation that was asked for */
-    struct shm_sheet *spare; /* the thread's own that is to follow; it has the cell's windows */
+    struct shm_sheet *spare; /* the thread's own that is to follow; it has the cell's windows if lanes are ready */
     uint64_t place;          /* {cell:32 | the spare's index:32} */
     uint64_t stamp, edge;    /* of the windows */
     uint64_t offset;         /* wall minus boot that they go by */
@@ -31,6 +31,7 @@ struct tl_lanes {
     uint64_t time;  /* as of then all of them are what they are: the latest operation's, before any edge */
     int64_t offset; /* wall minus boot that was seen to go with the windows of all */
     bool marking;   /* some are to be marked by the owner still, see tl_txn_mark_own() */
+    bool ready;     /* all spares have their cells' windows: an operation can go on from here */
 };
 
 /* 0 if the lane's state stands: it does then until the head is seen changed. */

@@ -39,8 +39,8 @@ struct side {
 
 /* ------------------------------------------------------------------------------------------------------- what is there */
 
-/* Looks at cell j of the operation, whose state is as of `time`. False: something is unusual. */
-static bool meet(struct tl_thread *thread, unsigned j, uint64_t *time)
+/* Looks at cell j of the operation, and adds to what all have in common. False: something is unusual. */
+static bool meet(struct tl_thread *thread, unsigned j, struct tl_lanes *lanes)
 {
     const struct tl_hand *hand = &thread->hand;
     const struct tl_map *map = hand->map;
@@ -49,37 +49,34 @@ static bool meet(struct tl_thread *thread, unsigned j, uint64_t *time)
     l->cell = thread->txn.cell[j];
     l->at = &map->cells[l->cell];
     l->head = tl_load(&l->at->head);
-    if (shm_node(l->head) >= map->sheet_count || spare >= map->sheet_count || hand->spare_of[j] != l->cell + 1)
+    if (shm_node(l->head) >= map->sheet_count || spare >= map->sheet_count)
         return false;
     l->place = shm_place(l->cell, (uint32_t)spare);
     l->sheet = tl_map_sheet(map, shm_node(l->head));
     l->spare = tl_map_sheet(map, (uint32_t)spare);
     l->ref = tl_load(&l->sheet->ref);
     bool own = tl_txn_is_own(hand, l->ref);
-    *time = tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2);
+    lanes->time = tl_max(lanes->time, tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2));
     l->stamp = tl_peek(&l->sheet->windows);
     l->edge = tl_peek(&l->sheet->edge);
     l->offset = tl_peek(&l->sheet->offset);
     l->ceiling = tl_ceiling_of(thread->ceiling, l->cell);
     l->notes = UINT64_MAX; /* no ceiling has so many: it is to be looked at */
+    lanes->edge = tl_min(lanes->edge, l->edge);
+    lanes->marking |= hand->foreign[j] != 0;
+    lanes->ready &= hand->spare_of[j] == l->cell + 1 && tl_load_relaxed(&l->spare->windows) == l->stamp;
     return (own || (l->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&l->sheet->wide) == 0 &&
-           tl_load_relaxed(&l->spare->windows) == l->stamp &&
            tl_peek(&l->sheet->after.word[SHM_INCARNATION]) == tl_handle_incarnation(handle);
 }
 
 /* The same for all of them. What was read is true if the heads are still the same afterwards. */
 TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
 {
-    struct tl_lanes lanes = {.edge = TL_FOREVER, .offset = INT64_MIN}; /* an offset that has not been seen */
+    struct tl_lanes lanes = {.edge = TL_FOREVER, .offset = INT64_MIN, .ready = true}; /* no offset was seen yet */
     thread->txn.lanes = 0;
-    for (unsigned j = 0; j < cells; j++) {
-        uint64_t time;
-        if (!meet(thread, j, &time))
+    for (unsigned j = 0; j < cells; j++)
+        if (!meet(thread, j, &lanes))
             return false;
-        lanes.edge = tl_min(lanes.edge, thread->lane[j].edge);
-        lanes.time = tl_max(lanes.time, time);
-        lanes.marking |= thread->hand.foreign[j] != 0;
-    }
     tl_fence_acquire();
     for (unsigned j = 0; j < cells; j++)
         if (tl_lane_differs(&thread->lane[j]))
@@ -151,11 +148,12 @@ TL_INLINE bool add_all(const struct tl_thread *thread, unsigned cells, const str
     return TL_LIKELY((sums[0] | sums[1]) < TL_SUM_NEAR);
 }
 
-/* The spare body, and the operation's number. */
-TL_INLINE bool begin(const struct tl_hand *hand, unsigned status, struct step *step)
+/* The spare body, and the operation's number. False: the spares are not ready for it. */
+TL_INLINE bool begin(const struct tl_thread *thread, unsigned status, struct step *step)
 {
+    const struct tl_hand *hand = &thread->hand;
     uint64_t spare = tl_load_relaxed(&hand->seat->spare_body);
-    if (spare >= hand->map->body_count)
+    if (!thread->lanes.ready || spare >= hand->map->body_count)
         return false;
     step->number = tl_txn_next_number(hand->seat);
     step->ref = shm_ref(hand->seat_index, step->number);
@@ -331,7 +329,7 @@ TL_INLINE enum tl_straight reserve(struct tl_thread *thread, const tlshm_request
     enum verdict verdict = judge(thread, s, cells, &want, &step);
     if (TL_UNLIKELY(verdict != FITS))
         return verdict == FITS_NOT && !detailed ? refuse(thread, cells, &want, step.now) : TL_STRAIGHT_NOT;
-    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(&thread->hand, SHM_HELD, &step))
+    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(thread, SHM_HELD, &step))
         return TL_STRAIGHT_NOT;
     birth.now = step.now;
     birth.deadline = step.deadline;
@@ -475,7 +473,7 @@ TL_INLINE enum tl_straight settle(struct tl_thread *thread, const struct tl_actu
     struct side s[TLSHM_SCOPES_MAX];
     charge(actual, h, &step->delta);
     if (!look_at_all(thread, cells, step) || h->deadline <= step->now || !add_all(thread, cells, step, s) ||
-        !begin(&thread->hand, SHM_SETTLED, step))
+        !begin(thread, SHM_SETTLED, step))
         return TL_STRAIGHT_NOT;
     tl_fence_release(); /* E3 */
     write_settled(h, actual->outcome, step);
@@ -514,15 +512,14 @@ enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const
 
 /* ------------------------------------------------------------------------------------------------------------ remaining */
 
-/* A sheet whose outcome is known, as of now, with the windows and the limits that the ceiling is of; nothing is overdue. */
-static bool is_plain(struct tl_thread *thread, const struct shm_sheet *sheet, const struct tl_ceiling *c)
+/* Does the ceiling go with the sheet as of now? Nothing is overdue, and no clock has moved against another. */
+static bool goes_with(struct tl_thread *thread, const struct shm_sheet *sheet, uint64_t ref, const struct tl_ceiling *c)
 {
     struct tl_hand *hand = &thread->hand;
-    uint64_t ref = tl_load(&sheet->ref);
-    bool own = tl_txn_is_own(hand, ref);
-    if ((!own && (ref & SHM_MARKS) != SHM_AFTER) || tl_peek(&sheet->windows) != c->stamp || !tl_ceiling_in_force(c))
+    if (tl_peek(&sheet->windows) != c->stamp)
         return false;
-    uint64_t now = tl_clock_now(&hand->clock), time = tl_max(tl_peek(&sheet->time1), own ? 0 : ref >> 2);
+    uint64_t now = tl_clock_now(&hand->clock);
+    uint64_t time = tl_max(tl_peek(&sheet->time1), tl_txn_is_own(hand, ref) ? 0 : ref >> 2);
     return tl_max(now, time) < tl_peek(&sheet->edge) && now + TL_BACK_TOLERANCE_NS >= time &&
            !tl_history_stepped(tl_clock_wall_offset(&hand->clock), tl_peek(&sheet->offset)) &&
            tl_peek(&sheet->after.word[SHM_DUE]) > now;
@@ -542,27 +539,57 @@ TL_INLINE bool left_of(const struct tl_ceiling *c, uint64_t taken, unsigned unit
     return true;
 }
 
+/* The installed sheet of a cell, if its outcome is known; `ref` is its ref. Else NULL. */
+static const struct shm_sheet *sheet_of(const struct tl_hand *hand, uint32_t cell, uint64_t *head, uint64_t *ref)
+{
+    *head = tl_load(&hand->map->cells[cell].head);
+    if (shm_node(*head) >= hand->map->sheet_count)
+        return NULL;
+    const struct shm_sheet *sheet = tl_map_sheet(hand->map, shm_node(*head));
+    *ref = tl_load(&sheet->ref);
+    return tl_txn_is_own(hand, *ref) || (*ref & SHM_MARKS) == SHM_AFTER ? sheet : NULL;
+}
+
+TL_COLD void tl_straight_learn(struct tl_thread *thread, uint64_t handle)
+{
+    struct tl_hand *hand = &thread->hand;
+    const struct tl_map *map = hand->map;
+    struct tl_limits_memo *memo = &thread->memo[0];
+    uint32_t cell = tl_handle_cell(handle);
+    struct tl_view view;
+    if (!tl_map_is_scope(map, cell))
+        return;
+    const struct shm_sheet *sheet = sheet_of(hand, cell, &view.head, &view.ref);
+    uint64_t now = tl_clock_now(&hand->clock);
+    if (!sheet || now >= tl_peek(&sheet->edge) || tl_limits_recall(map, &map->cells[cell].policy, memo) < 0)
+        return;
+    tl_txn_lead(map, sheet, tl_txn_is_own(hand, view.ref) ? SHM_AFTER : view.ref, &view);
+    bool same = view.windows == memo->limits.count;
+    for (unsigned i = 0; same && i < view.windows; i++)
+        same = tl_view_shape(&view, i) == memo->limits.shape[i];
+    if (same && tl_view_has_stamp(&view))
+        tl_ceiling_note(thread->ceiling, map, cell, &view, memo, now);
+}
+
 enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out)
 {
     const struct tl_map *map = thread->hand.map;
     uint32_t cell = tl_handle_cell(handle);
     const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
     int64_t left;
-    if (c->of != cell + 1 || !c->words || (tl_load_relaxed(&map->header->flags) & SHM_LATCHES))
+    if (c->of != cell + 1 || !c->words || !tl_ceiling_in_force(c) ||
+        (tl_load_relaxed(&map->header->flags) & SHM_LATCHES))
         return TL_STRAIGHT_NOT;
-    const tl_word *word = &map->cells[cell].head;
-    uint64_t head = tl_load(word);
-    if (shm_node(head) >= map->sheet_count)
-        return TL_STRAIGHT_NOT;
-    const struct shm_sheet *sheet = tl_map_sheet(map, shm_node(head));
-    if (!is_plain(thread, sheet, c) || tl_peek(&sheet->wide) != 0 ||
+    uint64_t head, ref;
+    const struct shm_sheet *sheet = sheet_of(&thread->hand, cell, &head, &ref);
+    if (!sheet || !goes_with(thread, sheet, ref, c) || tl_peek(&sheet->wide) != 0 ||
         tl_peek(&sheet->after.word[SHM_INCARNATION]) != tl_handle_incarnation(handle))
         return TL_STRAIGHT_NOT;
     unsigned held = shm_held_at[unit], used = shm_used_at[unit]; /* what is on the second line is 0 */
     uint64_t taken = (held < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[held]) : 0) +
                      (used < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[used]) : 0);
     tl_fence_acquire();
-    if (tl_load(word) != head || !left_of(c, taken, unit, &left))
+    if (tl_load(&map->cells[cell].head) != head || !left_of(c, taken, unit, &left))
         return TL_STRAIGHT_NOT;
     *out = left;
     return TL_STRAIGHT_DONE;

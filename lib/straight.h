@@ -37,4 +37,7 @@ enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const
 /* DONE: what is left to a scope of a unit is in `out`, as tl_look_remaining() has it; NOT. */
 enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out);
 
+/* After that NOT: remembers what the next one may want to know of the scope's limits. Writes nothing shared. */
+void tl_straight_learn(struct tl_thread *thread, uint64_t handle);
+
 #endif
