@@ -69,6 +69,7 @@ int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
     if (b->handle)
         ask.scope[request.scope_count++] = b->handle;
     request.estimate.of[TLSHM_TOKENS] = b->tokens;
+    request.estimate.of[TLSHM_REQUESTS] = 1;
     request.estimate.of[TLSHM_INPUT_TOKENS] = b->input;
     request.idempotency_key = b->key;
     request.idempotency_len = b->key ? strlen(b->key) : 0;

@@ -407,3 +407,22 @@ Test(numbers, totals_pass_the_rings_edge)
     }
     cr_expect_gt(total, UINT64_C(1) << 60);
 }
+
+/* The common call does not go on where a ring's words would end. */
+Test(numbers, use_inside_a_window_ends_for_the_common_call_too)
+{
+    tlshm_amounts most = {{TLSHM_AMOUNT_MAX}};
+    uint64_t settled = 0;
+    int rc = TLSHM_OK;
+    space_limits(&s->space, "agent:w", "tokens 1152921504606846976 per 60s");
+    for (unsigned i = 0; i < 60 && rc == TLSHM_OK; i++) {
+        tlshm_id id;
+        rc = reserve("agent:w", TLSHM_TOKENS, TLSHM_AMOUNT_MAX, &id);
+        if (rc == TLSHM_OK)
+            rc = tlshm_settle(s->space.t, id, &most, TLSHM_EXACT, NULL);
+        settled += rc == TLSHM_OK ? TLSHM_AMOUNT_MAX : 0;
+    }
+    cr_expect_eq(rc, -TLSHM_ERANGE);
+    cr_expect_leq(settled, UINT64_C(1) << 56);
+    cr_expect_eq(space_usage(&s->space, "agent:w").limits[0].used, settled);
+}
