@@ -9,6 +9,7 @@
 #include "fit.h"
 #include "limiter.h"
 #include "look.h"
+#include "remaining.h"
 #include "scopes.h"
 
 const char *tlshm_version(void)
@@ -397,8 +398,8 @@ TL_INLINE bool remaining_straight(tlshm_t *t, const tlshm_scope *scope, enum tls
     if (!thread)
         return false;
     bool known = handle || tl_scopes_resolve(t, &thread->hand, scope->key, scope->len, false, &handle) == 0;
-    if (known && tl_straight_remaining(thread, handle, unit, &left) != TL_STRAIGHT_DONE) {
-        tl_straight_learn(thread, handle);
+    if (known && !tl_remaining(thread, handle, unit, &left)) {
+        tl_remaining_learn(thread, handle);
         known = false;
     }
     tl_segment_leave(thread);

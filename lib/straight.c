@@ -4,6 +4,7 @@
 
 #include "book.h"
 #include "records.h"
+#include "views.h"
 
 /* The operation: where the record goes, and by what the balances change. */
 struct step {
@@ -55,21 +56,27 @@ static bool meet(struct tl_thread *thread, unsigned j, struct tl_lanes *lanes)
     l->sheet = tl_map_sheet(map, shm_node(l->head));
     l->spare = tl_map_sheet(map, (uint32_t)spare);
     l->ref = tl_load(&l->sheet->ref);
-    bool own = tl_txn_is_own(hand, l->ref);
-    lanes->time = tl_max(lanes->time, tl_max(tl_peek(&l->sheet->time1), own ? 0 : l->ref >> 2));
+    bool marked = (l->ref & SHM_MARKS) != 0, foreign = !marked && !tl_txn_is_own(hand, l->ref);
+    if (foreign && tl_txn_is_open(map, l->ref))
+        return false;
+    lanes->time = tl_max(lanes->time, tl_max(tl_peek(&l->sheet->time1), marked ? l->ref >> 2 : 0));
     l->stamp = tl_peek(&l->sheet->windows);
     l->edge = tl_peek(&l->sheet->edge);
     l->offset = tl_peek(&l->sheet->offset);
     l->ceiling = tl_ceiling_of(thread->ceiling, l->cell);
     l->notes = UINT64_MAX; /* no ceiling has so many: it is to be looked at */
     lanes->edge = tl_min(lanes->edge, l->edge);
-    lanes->marking |= hand->foreign[j] != 0;
-    lanes->ready &= hand->spare_of[j] == l->cell + 1 && tl_load_relaxed(&l->spare->windows) == l->stamp;
-    return (own || (l->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&l->sheet->wide) == 0 &&
+    lanes->marking |= foreign || hand->foreign[j] != 0;
+    lanes->ready &= tl_txn_has_windows(hand, j, l->cell, l->spare, l->stamp);
+    return (!marked || (l->ref & SHM_MARKS) == SHM_AFTER) && tl_peek(&l->sheet->wide) == 0 &&
+           !tl_history_stepped((int64_t)tl_peek(&l->sheet->offset1), l->offset) &&
            tl_peek(&l->sheet->after.word[SHM_INCARNATION]) == tl_handle_incarnation(handle);
 }
 
-/* The same for all of them. What was read is true if the heads are still the same afterwards. */
+/*
+ * The same for all of them. What was read is true if the heads are still the same afterwards; and an operation of another
+ * seat that was seen closed was decided if its sheet has no mark then (L1).
+ */
 TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
 {
     struct tl_lanes lanes = {.edge = TL_FOREVER, .offset = INT64_MIN, .ready = true}; /* no offset was seen yet */
@@ -148,13 +155,30 @@ TL_INLINE bool add_all(const struct tl_thread *thread, unsigned cells, const str
     return TL_LIKELY((sums[0] | sums[1]) < TL_SUM_NEAR);
 }
 
-/* The spare body, and the operation's number. False: the spares are not ready for it. */
-TL_INLINE bool begin(const struct tl_thread *thread, unsigned status, struct step *step)
+/* Spares that were no sheets of their cells get the windows; what is copied is true if the operation gets through. */
+TL_COLD static void make_ready(struct tl_thread *thread, unsigned cells)
+{
+    struct tl_hand *hand = &thread->hand;
+    tl_fence_release(); /* E3 */
+    for (unsigned j = 0; j < cells; j++) {
+        const struct tl_lane *l = &thread->lane[j];
+        if (tl_txn_has_windows(hand, j, l->cell, l->spare, l->stamp))
+            continue;
+        unsigned windows = (unsigned)tl_min(l->stamp & 255, hand->map->limits);
+        hand->spare_of[j] = 0; /* until it has got through */
+        tl_txn_write_windows(l->spare, l->edge, l->offset, l->stamp, l->sheet->window, windows);
+    }
+}
+
+/* The spare body, and the operation's number. False: there is no spare. */
+TL_INLINE bool begin(struct tl_thread *thread, unsigned cells, unsigned status, struct step *step)
 {
     const struct tl_hand *hand = &thread->hand;
     uint64_t spare = tl_load_relaxed(&hand->seat->spare_body);
-    if (!thread->lanes.ready || spare >= hand->map->body_count)
+    if (TL_UNLIKELY(spare >= hand->map->body_count))
         return false;
+    if (TL_UNLIKELY(!thread->lanes.ready))
+        make_ready(thread, cells);
     step->number = tl_txn_next_number(hand->seat);
     step->ref = shm_ref(hand->seat_index, step->number);
     step->to = shm_record_head(status, step->from, (uint32_t)spare);
@@ -199,12 +223,22 @@ TL_COLD static void mark(struct tl_thread *thread, unsigned cells, uint64_t ref,
     thread->txn.lanes = 0; /* their refs are others now */
 }
 
+/* The spares that it has from now on are the sheets that were displaced. */
+TL_COLD static void now_ready(struct tl_thread *thread, unsigned cells)
+{
+    for (unsigned j = 0; j < cells; j++)
+        thread->hand.spare_of[j] = thread->lane[j].cell + 1;
+    thread->lanes.ready = true;
+}
+
 TL_INLINE void close_straight(struct tl_thread *thread, const struct side *s, unsigned cells, const struct step *step)
 {
     struct shm_seat *seat = thread->hand.seat;
     uint64_t date = tl_clock_again(&thread->hand.clock) & SHM_DATE_MASK;
     if (TL_UNLIKELY(date >= thread->lanes.edge || thread->lanes.marking))
         mark(thread, cells, step->ref, date >= thread->lanes.edge ? date : 0);
+    if (TL_UNLIKELY(!thread->lanes.ready))
+        now_ready(thread, cells);
     FOR_CELLS(cells, close_one(thread, j, &s[j], step));
     thread->lanes.time = step->time1;
     tl_store_relaxed(&seat->spare_body, shm_node(step->from));
@@ -329,7 +363,7 @@ TL_INLINE enum tl_straight reserve(struct tl_thread *thread, const tlshm_request
     enum verdict verdict = judge(thread, s, cells, &want, &step);
     if (TL_UNLIKELY(verdict != FITS))
         return verdict == FITS_NOT && !detailed ? refuse(thread, cells, &want, step.now) : TL_STRAIGHT_NOT;
-    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(thread, SHM_HELD, &step))
+    if (!tl_records_next(thread, &step.index, &step.from, &birth.generation) || !begin(thread, cells, SHM_HELD, &step))
         return TL_STRAIGHT_NOT;
     birth.now = step.now;
     birth.deadline = step.deadline;
@@ -360,6 +394,26 @@ TL_INLINE bool is_usual(const struct tl_txn *txn, const tlshm_request *request, 
     return same;
 }
 
+/*
+ * Other scopes than those of the last call: puts them in order. False: some are told by their keys, are none, or limits of
+ * some are not remembered, so that the general way has to be taken.
+ */
+TL_COLD static bool take_scopes(struct tl_thread *thread, const tlshm_request *request, const uint64_t *scope)
+{
+    uint64_t handle[TLSHM_SCOPES_MAX];
+    unsigned count = request->scope_count;
+    if (count - 1 >= TLSHM_SCOPES_MAX || (!request->scopes && !scope))
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        handle[i] = scope ? scope[i] : request->scopes[i].handle;
+        uint32_t cell = tl_handle_cell(handle[i]);
+        const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
+        if (handle[i] == 0 || c->of != cell + 1 || !c->words)
+            return false;
+    }
+    return tl_views_order_anew(thread->hand.map, &thread->txn, handle, count) == 0;
+}
+
 /* Amounts of units on a balance's first line alone, no key, and all of it as it should be. */
 TL_INLINE bool is_simple(const tlshm_request *request)
 {
@@ -374,7 +428,9 @@ enum tl_straight tl_straight_reserve(struct tl_thread *thread, const tlshm_reque
 {
     uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
     unsigned cells = request->scope_count;
-    if (!is_usual(&thread->txn, request, scope) || !is_simple(request) || (flags & (SHM_SHUTOFF | SHM_PAUSED)))
+    if (!is_simple(request) || (flags & (SHM_SHUTOFF | SHM_PAUSED)))
+        return TL_STRAIGHT_NOT;
+    if (TL_UNLIKELY(!is_usual(&thread->txn, request, scope)) && !take_scopes(thread, request, scope))
         return TL_STRAIGHT_NOT;
     /* the common number is compiled for itself */
     detailed |= (flags & SHM_LATCHES) != 0; /* a ceiling may be a latch's: whoever it refuses is to set it */
@@ -401,8 +457,20 @@ TL_INLINE bool has_usual_scopes(const struct tl_txn *txn, const struct held *h)
     return same;
 }
 
+/* Other scopes than those of the last call: puts them in order. */
+TL_COLD static bool take_its_scopes(struct tl_thread *thread, const struct held *h)
+{
+    uint64_t handle[TLSHM_SCOPES_MAX];
+    unsigned count = (unsigned)(h->info & 15);
+    if (count - 1 >= TLSHM_SCOPES_MAX)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        handle[i] = tl_peek(i < 2 ? &h->body->scope[i] : &h->body->more_scopes[i - 2]);
+    return tl_views_order_anew(thread->hand.map, &thread->txn, handle, count) == 0;
+}
+
 /* Reads the reservation of an id. True if its record's head stands at the commit. */
-TL_INLINE bool read_held(const struct tl_thread *thread, tlshm_id id, struct step *step, struct held *h)
+TL_INLINE bool read_held(struct tl_thread *thread, tlshm_id id, struct step *step, struct held *h)
 {
     const struct tl_map *map = thread->hand.map;
     step->index = (uint32_t)(id & SHM_NODE_MASK);
@@ -421,7 +489,7 @@ TL_INLINE bool read_held(const struct tl_thread *thread, tlshm_id id, struct ste
     bool plain = !(h->info & TL_BODY_WIDE) && (h->info >> 16 & 255) == 0;
     return plain && tl_txn_is_over(&thread->hand, ref) && /* rule M */
            (tl_peek(&h->body->generation) & TL_GENERATION_MASK) == id >> SHM_NODE_BITS &&
-           has_usual_scopes(&thread->txn, h);
+           (TL_LIKELY(has_usual_scopes(&thread->txn, h)) || take_its_scopes(thread, h));
 }
 
 TL_INLINE void write_settled(const struct held *h, enum tlshm_outcome outcome, const struct step *step)
@@ -473,7 +541,7 @@ TL_INLINE enum tl_straight settle(struct tl_thread *thread, const struct tl_actu
     struct side s[TLSHM_SCOPES_MAX];
     charge(actual, h, &step->delta);
     if (!look_at_all(thread, cells, step) || h->deadline <= step->now || !add_all(thread, cells, step, s) ||
-        !begin(thread, SHM_SETTLED, step))
+        !begin(thread, cells, SHM_SETTLED, step))
         return TL_STRAIGHT_NOT;
     tl_fence_release(); /* E3 */
     write_settled(h, actual->outcome, step);
@@ -508,89 +576,4 @@ enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const
     unsigned cells = thread->txn.ordered;
     return TL_LIKELY(cells == 2) ? settle(thread, actual, &h, 2, &step, result)
                                  : settle(thread, actual, &h, cells, &step, result);
-}
-
-/* ------------------------------------------------------------------------------------------------------------ remaining */
-
-/* Does the ceiling go with the sheet as of now? Nothing is overdue, and no clock has moved against another. */
-static bool goes_with(struct tl_thread *thread, const struct shm_sheet *sheet, uint64_t ref, const struct tl_ceiling *c)
-{
-    struct tl_hand *hand = &thread->hand;
-    if (tl_peek(&sheet->windows) != c->stamp)
-        return false;
-    uint64_t now = tl_clock_now(&hand->clock);
-    uint64_t time = tl_max(tl_peek(&sheet->time1), tl_txn_is_own(hand, ref) ? 0 : ref >> 2);
-    return tl_max(now, time) < tl_peek(&sheet->edge) && now + TL_BACK_TOLERANCE_NS >= time &&
-           !tl_history_stepped(tl_clock_wall_offset(&hand->clock), tl_peek(&sheet->offset)) &&
-           tl_peek(&sheet->after.word[SHM_DUE]) > now;
-}
-
-/* What the ceiling leaves. False: it does not say so exactly. */
-TL_INLINE bool left_of(const struct tl_ceiling *c, uint64_t taken, unsigned unit, int64_t *out)
-{
-    int64_t single = c->requests && c->request[unit] < INT64_MAX ? (int64_t)c->request[unit] : INT64_MAX;
-    int64_t left = INT64_MAX;
-    if (c->cap[unit] != TL_FOREVER) {
-        if (c->most.of[unit] == 0 || c->most.of[unit] >= TL_CEILING_MOST || taken >= TL_SUM_NEAR)
-            return false;
-        left = (int64_t)c->most.of[unit] - (int64_t)taken;
-    }
-    *out = left < single ? left : single;
-    return true;
-}
-
-/* The installed sheet of a cell, if its outcome is known; `ref` is its ref. Else NULL. */
-static const struct shm_sheet *sheet_of(const struct tl_hand *hand, uint32_t cell, uint64_t *head, uint64_t *ref)
-{
-    *head = tl_load(&hand->map->cells[cell].head);
-    if (shm_node(*head) >= hand->map->sheet_count)
-        return NULL;
-    const struct shm_sheet *sheet = tl_map_sheet(hand->map, shm_node(*head));
-    *ref = tl_load(&sheet->ref);
-    return tl_txn_is_own(hand, *ref) || (*ref & SHM_MARKS) == SHM_AFTER ? sheet : NULL;
-}
-
-TL_COLD void tl_straight_learn(struct tl_thread *thread, uint64_t handle)
-{
-    struct tl_hand *hand = &thread->hand;
-    const struct tl_map *map = hand->map;
-    struct tl_limits_memo *memo = &thread->memo[0];
-    uint32_t cell = tl_handle_cell(handle);
-    struct tl_view view;
-    if (!tl_map_is_scope(map, cell))
-        return;
-    const struct shm_sheet *sheet = sheet_of(hand, cell, &view.head, &view.ref);
-    uint64_t now = tl_clock_now(&hand->clock);
-    if (!sheet || now >= tl_peek(&sheet->edge) || tl_limits_recall(map, &map->cells[cell].policy, memo) < 0)
-        return;
-    tl_txn_lead(map, sheet, tl_txn_is_own(hand, view.ref) ? SHM_AFTER : view.ref, &view);
-    bool same = view.windows == memo->limits.count;
-    for (unsigned i = 0; same && i < view.windows; i++)
-        same = tl_view_shape(&view, i) == memo->limits.shape[i];
-    if (same && tl_view_has_stamp(&view))
-        tl_ceiling_note(thread->ceiling, map, cell, &view, memo, now);
-}
-
-enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out)
-{
-    const struct tl_map *map = thread->hand.map;
-    uint32_t cell = tl_handle_cell(handle);
-    const struct tl_ceiling *c = tl_ceiling_of(thread->ceiling, cell);
-    int64_t left;
-    if (c->of != cell + 1 || !c->words || !tl_ceiling_in_force(c) ||
-        (tl_load_relaxed(&map->header->flags) & SHM_LATCHES))
-        return TL_STRAIGHT_NOT;
-    uint64_t head, ref;
-    const struct shm_sheet *sheet = sheet_of(&thread->hand, cell, &head, &ref);
-    if (!sheet || !goes_with(thread, sheet, ref, c) || tl_peek(&sheet->wide) != 0 ||
-        tl_peek(&sheet->after.word[SHM_INCARNATION]) != tl_handle_incarnation(handle))
-        return TL_STRAIGHT_NOT;
-    unsigned held = shm_held_at[unit], used = shm_used_at[unit]; /* what is on the second line is 0 */
-    uint64_t taken = (held < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[held]) : 0) +
-                     (used < SHM_NARROW_WORDS ? tl_peek(&sheet->after.word[used]) : 0);
-    tl_fence_acquire();
-    if (tl_load(&map->cells[cell].head) != head || !left_of(c, taken, unit, &left))
-        return TL_STRAIGHT_NOT;
-    *out = left;
-    return TL_STRAIGHT_DONE;
 }

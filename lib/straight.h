@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * straight.h - the common call in one go: the scopes of the thread's last call, on which nothing unusual is going on.
+ * straight.h - the common call in one go: scopes that the thread knows, on which nothing unusual is going on.
  *
  * Nothing is decided here by other rules than elsewhere. What is left out is what has nothing to do: views that need no
- * bucket opened, limits whose ceilings stand (ceiling.h), spares that hold the cells' windows already. At the first thing
+ * bucket opened, limits whose ceilings stand (ceiling.h), spares that hold the cells' windows mostly. At the first thing
  * that is not so, nothing has been changed, and the caller takes the general way. What makes up the operation itself is
  * written and carried out by the same steps (txn.h), in the same order.
  */
@@ -33,11 +33,5 @@ enum tl_straight tl_straight_reserve(struct tl_thread *thread, const tlshm_reque
 /* DONE, as `result` (may be NULL) says, and counted; NOT. */
 enum tl_straight tl_straight_settle(struct tl_thread *thread, tlshm_id id, const struct tl_actual *actual,
                                     tlshm_result *result);
-
-/* DONE: what is left to a scope of a unit is in `out`, as tl_look_remaining() has it; NOT. */
-enum tl_straight tl_straight_remaining(struct tl_thread *thread, uint64_t handle, enum tlshm_unit unit, int64_t *out);
-
-/* After that NOT: remembers what the next one may want to know of the scope's limits. Writes nothing shared. */
-void tl_straight_learn(struct tl_thread *thread, uint64_t handle);
 
 #endif

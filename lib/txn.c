@@ -237,16 +237,11 @@ TL_INLINE uint64_t step_balance(const struct tl_txn *txn, unsigned j, struct shm
     return TL_UNLIKELY(view->wide || txn->wide) ? sums | step_wide(txn, j, sheet) : sums;
 }
 
-/* A spare that was an installed sheet of the same cell has them already, unless they changed meanwhile. */
 TL_COLD static void write_windows(struct tl_hand *hand, const struct tl_txn *txn, unsigned j, struct shm_sheet *sheet)
 {
     const struct tl_view *view = &txn->view[j];
     hand->spare_of[j] = 0; /* what is copied is true only if the operation gets through */
-    tl_store_relaxed(&sheet->edge, view->edge);
-    tl_store_relaxed(&sheet->offset, view->offset);
-    tl_store_relaxed(&sheet->windows, view->stamp);
-    for (unsigned i = 0; i < view->windows; i++)
-        tl_copy_across(&sheet->window[i].shape, &view->window[i].shape, SHM_WINDOW_WORDS);
+    tl_txn_write_windows(sheet, view->edge, view->offset, view->stamp, view->window, view->windows);
 }
 
 /* Writes sheet j of the operation into its spare. Returns its new sums, or-ed together. */
@@ -257,7 +252,7 @@ TL_INLINE uint64_t write_sheet(struct tl_hand *hand, const struct tl_txn *txn, u
     uint64_t time1 = tl_max(txn->now, view->time);
     tl_txn_write_origin(sheet, ref, time1, txn->offset, view->time);
     uint64_t sums = step_balance(txn, j, sheet);
-    if (TL_UNLIKELY(hand->spare_of[j] != txn->cell[j] + 1 || tl_load_relaxed(&sheet->windows) != view->stamp))
+    if (TL_UNLIKELY(!tl_txn_has_windows(hand, j, txn->cell[j], sheet, view->stamp)))
         write_windows(hand, txn, j, sheet);
     bool stands = time1 < view->edge && !tl_history_stepped(txn->offset, view->offset);
     *edge = tl_min(*edge, TL_LIKELY(stands) ? view->edge : edge_after(hand->map, view, time1, txn->offset));

@@ -255,6 +255,23 @@ TL_INLINE void tl_txn_write_origin(struct shm_sheet *sheet, uint64_t ref, uint64
     tl_store_relaxed(&sheet->time, time);
 }
 
+/* Has spare j the windows of the cell, as of that stamp? It was an installed sheet of it then. */
+TL_INLINE bool tl_txn_has_windows(const struct tl_hand *hand, unsigned j, uint32_t cell, const struct shm_sheet *sheet,
+                                  uint64_t stamp)
+{
+    return hand->spare_of[j] == cell + 1 && tl_load_relaxed(&sheet->windows) == stamp;
+}
+
+TL_INLINE void tl_txn_write_windows(struct shm_sheet *sheet, uint64_t edge, uint64_t offset, uint64_t stamp,
+                                    const struct shm_window *from, unsigned windows)
+{
+    tl_store_relaxed(&sheet->edge, edge);
+    tl_store_relaxed(&sheet->offset, offset);
+    tl_store_relaxed(&sheet->windows, stamp);
+    for (unsigned i = 0; i < windows; i++)
+        tl_copy_across(&sheet->window[i].shape, &from[i].shape, SHM_WINDOW_WORDS);
+}
+
 /* Step j of the seat's operation: the head of its cell as it was found, and its place; the sheet is spare j. */
 TL_INLINE void tl_txn_write_step(struct shm_seat *seat, unsigned j, uint64_t head, uint64_t place)
 {

@@ -8,6 +8,7 @@
 #include "idempotency.h"
 #include "ledger.h"
 #include "limiter.h"
+#include "remaining.h"
 #include "views.h"
 
 struct deeds {
@@ -248,7 +249,7 @@ static int64_t limit_leaves(const struct tl_view *view, const struct tl_limits *
     return (int64_t)(limits->cap[i] - taken);
 }
 
-/* The same as tl_straight_remaining(), the long way and of this very moment. */
+/* The same as tl_remaining(), the long way and of this very moment. */
 static int64_t left_exactly(uint32_t cell, enum tlshm_unit unit)
 {
     struct tl_hand hand = world.thread[HARNESS].hand;
@@ -275,7 +276,7 @@ int64_t call_remaining(unsigned seat, uint64_t handle, enum tlshm_unit unit)
 {
     struct ledger_moment since = ledger_moment(), until;
     int64_t left = INT64_MAX;
-    if (!tl_straight_remaining(&world.thread[seat], handle, unit, &left))
+    if (!tl_remaining(&world.thread[seat], handle, unit, &left))
         return INT64_MAX;
     until = ledger_moment();
     if (since.versions != until.versions || since.charges != until.charges || since.time != until.time)

@@ -12,6 +12,7 @@ static const struct {
     {scenes_of_horizons, &count_of_horizons}, {scenes_of_changes, &count_of_changes},
     {scenes_of_wraps, &count_of_wraps},       {scenes_of_requests, &count_of_requests},
     {scenes_of_lanes, &count_of_lanes},
+    {scenes_of_foreign, &count_of_foreign},
 };
 
 const struct scene *scene_at(unsigned n)

@@ -64,8 +64,9 @@ void watch_from_start(void);
 
 extern const struct scene scenes_of_holds[], scenes_of_helpers[], scenes_of_windows[], scenes_of_directory[],
     scenes_of_limits[], scenes_of_straight[], scenes_of_lanes[], scenes_of_horizons[], scenes_of_changes[],
-    scenes_of_requests[], scenes_of_wraps[];
+    scenes_of_requests[], scenes_of_wraps[], scenes_of_foreign[];
 extern const unsigned count_of_holds, count_of_helpers, count_of_windows, count_of_directory, count_of_limits,
-    count_of_straight, count_of_lanes, count_of_horizons, count_of_changes, count_of_requests, count_of_wraps;
+    count_of_straight, count_of_lanes, count_of_horizons, count_of_changes, count_of_requests, count_of_wraps,
+    count_of_foreign;
 
 #endif
