@@ -88,7 +88,7 @@ static void conclude(struct subject *s)
 {
     bool requests = !(s->hints & ~(unsigned)TL_HINT_NOTHING) && s->key.name_len == 0;
     s->key.kind = requests ? TLSHM_QUOTA_REQUESTS : tl_quota_kind(s->hints);
-    if (s->count && s->key.window_ns && s->count * s->key.window_ns <= TLSHM_QUOTA_FAR_NS)
+    if (s->count && s->key.window_ns && s->count <= TLSHM_QUOTA_FAR_NS / s->key.window_ns)
         s->key.window_ns *= s->count;
 }
 

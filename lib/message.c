@@ -103,9 +103,10 @@ static size_t word_length(struct tl_slice text)
     return n;
 }
 
-/* The window behind a "per"; "per million" and "per project" are passed over. */
+/* The window behind a "per"; "per million" and "per project" are passed over, and what is out of range. */
 static bool find_window(struct tl_slice text, uint64_t *window_ns)
 {
+    uint64_t window;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (!kinds[i].window_ns || find(text, 0, kinds[i].phrase) < 0)
             continue;
@@ -115,8 +116,11 @@ static bool find_window(struct tl_slice text, uint64_t *window_ns)
     for (size_t i = 0; i < COUNT_OF(pers); i++)
         for (ptrdiff_t at = 0; (at = find(text, (size_t)at, pers[i])) >= 0; at++) {
             struct tl_slice rest = behind(text, at, pers[i]);
-            if (tl_moment_window((struct tl_slice){rest.at, word_length(rest)}, window_ns))
-                return true;
+            if (!tl_moment_window((struct tl_slice){rest.at, word_length(rest)}, &window) ||
+                window > TLSHM_QUOTA_FAR_NS)
+                continue;
+            *window_ns = window;
+            return true;
         }
     return false;
 }
