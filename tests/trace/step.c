@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -27,12 +28,66 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-/* The signal that it stopped for, or 0 when it is gone. */
+/* ------------------------------------------------------------------------------------------------ whose signal it is */
+
+static bool is_fault(int signal)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
+                                 SIGSYS,  SIGABRT, SIGALRM}; /* the last: its time is over */
+    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (signal == faults[i])
+            return true;
+    return false;
+}
+
+/*
+ * Is it one that the process brought upon itself: a step's trap, its mark, a fault? All others come from outside, of a
+ * terminal, a service manager or whoever stops and ends processes, and say nothing about the library.
+ */
+static bool is_its_own(pid_t pid, int signal)
+{
+    siginfo_t info = {0};
+    if (signal == SIGTRAP)
+        return true; /* every step: looking closer would take longer than the step */
+    if (signal != SIGSTOP && !is_fault(signal))
+        return false;
+    if (ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) != 0)
+        return false; /* the stop of a whole group */
+    bool sent = info.si_code <= 0;
+    return sent ? info.si_pid == pid : signal != SIGSTOP;
+}
+
+static int last_status;
+
+/* Waits until it ends or stops for a signal of its own; others are kept from it, and it goes on as before. */
+static int wait_on(pid_t pid, int how)
+{
+    for (;;) {
+        last_status = wait_for(pid);
+        if (!WIFSTOPPED(last_status) || is_its_own(pid, WSTOPSIG(last_status)))
+            return last_status;
+        MUST(ptrace(how, pid, NULL, NULL) == 0, "ptrace: go on after a signal: %s", strerror(errno));
+    }
+}
+
+/* The signal of its own that it stopped for, or 0 when it is gone. */
 static int go(pid_t pid, int how)
 {
     MUST(ptrace(how, pid, NULL, NULL) == 0, "ptrace: go on: %s", strerror(errno));
-    int status = wait_for(pid);
+    int status = wait_on(pid, how);
     return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+}
+
+const char *step_fate(void)
+{
+    static char text[80];
+    if (WIFSTOPPED(last_status))
+        snprintf(text, sizeof text, "stopped by SIG%s", sigabbrev_np(WSTOPSIG(last_status)));
+    else if (WIFSIGNALED(last_status))
+        snprintf(text, sizeof text, "killed by SIG%s", sigabbrev_np(WTERMSIG(last_status)));
+    else
+        snprintf(text, sizeof text, "exited with %d", WEXITSTATUS(last_status));
+    return text;
 }
 
 /* --------------------------------------------------------------------------------------------------- the machine */
@@ -81,11 +136,10 @@ static long word_of(pid_t pid, int what, long at)
     return word;
 }
 
-/* Runs a function that was just entered to its return, by a trap there: that needs no hardware. */
-static int pass_over(pid_t pid)
+/* Runs to another instruction, by a trap there: that needs no hardware. */
+static int run_until(pid_t pid, long end)
 {
-    const size_t place = offsetof(struct user, regs.rip), stack = offsetof(struct user, regs.rsp);
-    long end = word_of(pid, PTRACE_PEEKDATA, word_of(pid, PTRACE_PEEKUSER, (long)stack));
+    const size_t place = offsetof(struct user, regs.rip);
     long code = word_of(pid, PTRACE_PEEKTEXT, end);
     MUST(ptrace(PTRACE_POKETEXT, pid, end, (code & ~0xffL) | 0xcc) == 0, "ptrace: trap: %s", strerror(errno));
     int signal = go(pid, PTRACE_CONT);
@@ -94,6 +148,23 @@ static int pass_over(pid_t pid)
     if (signal != 0)
         MUST(ptrace(PTRACE_POKETEXT, pid, end, code) == 0, "ptrace: trap: %s", strerror(errno));
     return signal;
+}
+
+/* Runs a function that was just entered to its return. */
+static int pass_over(pid_t pid)
+{
+    const size_t stack = offsetof(struct user, regs.rsp);
+    return run_until(pid, word_of(pid, PTRACE_PEEKDATA, word_of(pid, PTRACE_PEEKUSER, (long)stack)));
+}
+
+/* Where an instruction ends that moves, fills or compares memory by itself, one step for each word of it; else 0. */
+static uint64_t end_of_repetition(uint64_t at)
+{
+    const unsigned char *code = (const unsigned char *)(uintptr_t)at;
+    bool repeats = false;
+    for (; is_prefix(*code); code++)
+        repeats |= *code == 0xf2 || *code == 0xf3;
+    return repeats && *code >= 0xa4 && *code <= 0xaf && *code != 0xa8 && *code != 0xa9 ? (uintptr_t)(code + 1) : 0;
 }
 
 bool step_decodes(void)
@@ -124,6 +195,18 @@ static bool break_at(pid_t pid, uint64_t at)
 static int pass_over(pid_t pid)
 {
     return go(pid, PTRACE_SINGLESTEP);
+}
+
+static int run_until(pid_t pid, long end)
+{
+    (void)end;
+    return go(pid, PTRACE_SINGLESTEP);
+}
+
+static uint64_t end_of_repetition(uint64_t at)
+{
+    (void)at;
+    return 0;
 }
 
 bool step_decodes(void)
@@ -168,9 +251,9 @@ pid_t step_start(int (*work)(void))
             break;
         wait_for(pid);
     }
-    int status = wait_for(pid);
-    MUST(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP, "a process did not come to its first mark: %x",
-         (unsigned)status);
+    int status = wait_on(pid, PTRACE_CONT);
+    MUST(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP, "a process did not come to its first mark: %s",
+         step_fate());
     ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
     return pid;
 }
@@ -187,14 +270,14 @@ bool step_possible(const char **why)
     MUST(pid >= 0, "fork: %s", strerror(errno));
     if (pid == 0)
         run(parent, only_marks);
-    int status = wait_for(pid);
+    int status = wait_on(pid, PTRACE_CONT);
     *why = "processes may not be traced here";
     if (!WIFSTOPPED(status))
         return false;
     *why = "processes cannot be stepped here";
     bool steps = ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0;
     if (steps)
-        status = wait_for(pid);
+        status = wait_on(pid, PTRACE_SINGLESTEP);
     if (WIFSTOPPED(status))
         step_kill(pid);
     return steps && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
@@ -217,11 +300,9 @@ bool step_resume(pid_t pid)
 
 bool step_leave(pid_t pid)
 {
-    MUST(ptrace(PTRACE_CONT, pid, NULL, NULL) == 0, "ptrace: leave: %s", strerror(errno));
-    int status = wait_for(pid);
-    if (WIFSTOPPED(status))
+    if (go(pid, PTRACE_CONT) != 0)
         step_kill(pid);
-    return status == 0;
+    return last_status == 0;
 }
 
 /* ------------------------------------------------------------------------------------------------- the first walk */
@@ -320,7 +401,7 @@ void step_record(pid_t pid, struct step_path *path)
         point->passed = step_decodes() && is_passed_over(point->at);
         point->state = state;
         signal = step(pid, point);
-        MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk ended with signal %d", signal);
+        MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk: %s", step_fate());
         point->stores = has_changed();
         if (point->stores)
             state = state_of_memory(pid);
@@ -371,16 +452,25 @@ enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, boo
     return same ? STEP_THERE : STEP_ELSEWHERE;
 }
 
+/* One step, or over all that is not of interest at once. */
+static int step_far(pid_t pid)
+{
+    uint64_t at = place_of(pid), end = end_of_repetition(at);
+    if (is_passed_over(at))
+        return pass_over(pid);
+    return end != 0 ? run_until(pid, (long)end) : go(pid, PTRACE_SINGLESTEP);
+}
+
 bool step_to_atomic(pid_t pid)
 {
     int signal = SIGTRAP;
     while (step_decodes() && signal == SIGTRAP && kind_of(place_of(pid)) != STEP_ATOMIC)
-        signal = go(pid, PTRACE_SINGLESTEP);
+        signal = step_far(pid);
     return signal == SIGTRAP;
 }
 
 void step_over(pid_t pid)
 {
     int signal = go(pid, PTRACE_SINGLESTEP);
-    MUST(signal == SIGTRAP, "a step ended with signal %d", signal);
+    MUST(signal == SIGTRAP, "a step: %s", step_fate());
 }

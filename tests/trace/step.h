@@ -6,6 +6,8 @@
  * The stretch lies between two marks that the process sets itself. A first walk notes for each instruction where it is,
  * for which time, and what kind it is. Later processes, forked like the first, run to a hardware breakpoint as near as
  * possible before the wanted instruction, and are stepped from there; on machines without, they are stepped all the way.
+ *
+ * Signals that somebody else sends are kept from the processes: only traps, marks and faults of their own stop them.
  */
 #ifndef TLSHM_TESTS_STEP_H
 #define TLSHM_TESTS_STEP_H
@@ -73,5 +75,8 @@ void step_kill(pid_t pid);
 /* Lets it run to its second mark, then to its end. */
 bool step_resume(pid_t pid);
 bool step_leave(pid_t pid);
+
+/* How the process that was waited for last came to stand or to its end, in words. */
+const char *step_fate(void);
 
 #endif

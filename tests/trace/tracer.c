@@ -118,6 +118,38 @@ static unsigned char *choose(uint64_t *random)
     return wanted;
 }
 
+/* ---------------------------------------------------------------------------------------------- the tracer's own part */
+
+#define DISTURBED_ATOMS 40
+
+/* Between its marks: so many atomic instructions. */
+static int count_up(void)
+{
+    static volatile unsigned counter;
+    step_mark();
+    for (unsigned i = 0; i < DISTURBED_ATOMS; i++)
+        __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST);
+    step_mark();
+    return 0;
+}
+
+/* Signals of others, as they may come at any time, neither end a walk nor shorten it. */
+static void try_disturbed(void)
+{
+    static const int signals[] = {SIGSTOP, SIGCONT, SIGCHLD, SIGTERM, SIGTSTP, SIGALRM, SIGSEGV, SIGWINCH, SIGHUP};
+    unsigned atoms = 0;
+    pid_t pid = step_start(count_up);
+    for (; step_to_atomic(pid); atoms += step_decodes() ? 1 : DISTURBED_ATOMS) {
+        kill(pid, signals[atoms % (sizeof signals / sizeof signals[0])]);
+        if (!step_decodes())
+            break;
+        step_over(pid);
+    }
+    bool ends = (step_decodes() || step_resume(pid)) && step_leave(pid);
+    tap_ok(atoms == DISTURBED_ATOMS && ends, "signals of others: %u of %u steps; %s", atoms, DISTURBED_ATOMS,
+           step_fate());
+}
+
 /* ------------------------------------------------------------------------------------------------------------ main */
 
 static void failed(const char *how, unsigned n, const struct finding *wrong)
@@ -270,6 +302,8 @@ int main(int argc, char **argv)
     }
     printf("# seed %" PRIu64 "%s\n", options.seed, step_decodes() ? "" : "; atomic instructions are not told apart");
     stay_on_one_processor();
+    if (options.only == NULL)
+        try_disturbed();
     trial_open();
     for (unsigned i = 0; i < act_count; i++)
         if (is_there(acts[i].name))

@@ -221,13 +221,18 @@ static pid_t arrive(unsigned n, enum step_reach *reach)
     return pid;
 }
 
+static bool crashed(struct finding *wrong)
+{
+    return ground_wrong(wrong, "it crashed on its way: %s", step_fate());
+}
+
 bool trial_kill(unsigned n, struct finding *wrong)
 {
     enum step_reach reach;
     pid_t pid = arrive(n, &reach);
     step_kill(pid);
     if (reach == STEP_CRASHED)
-        return ground_wrong(wrong, "it crashed on its way");
+        return crashed(wrong);
     bool precise = reach == STEP_THERE || n == path.count;
     return elsewhere(audit_all, wrong) && judge_death(n, precise, &others->sight, wrong);
 }
@@ -286,14 +291,13 @@ bool trial_stop(unsigned n, struct finding *wrong)
 {
     enum step_reach reach;
     stopped = arrive(n, &reach);
-    bool well =
-        reach == STEP_CRASHED ? ground_wrong(wrong, "it crashed on its way") : elsewhere(go_on_without_it, wrong);
+    bool well = reach == STEP_CRASHED ? crashed(wrong) : elsewhere(go_on_without_it, wrong);
     if (well && reach != STEP_AT_END && !step_resume(stopped))
-        well = ground_wrong(wrong, "it did not come to its end when it went on");
+        well = ground_wrong(wrong, "it did not come to its end when it went on: %s", step_fate());
     if (!well)
         step_kill(stopped);
     else if (!step_leave(stopped))
-        well = ground_wrong(wrong, "it did not leave well");
+        well = ground_wrong(wrong, "it did not leave well: %s", step_fate());
     return well && judge_end(wrong);
 }
 
@@ -313,19 +317,21 @@ static pid_t stop_inside(const struct act *scene, unsigned later)
     tlshm_t *t = ground_attach();
     act = scene;
     chosen = scene->run;
+    *answer = (struct answer){.returned = false};
     act_t = NULL;
     pid_t pid = step_start(play);
     for (bool inside = false; !inside;) {
         tlshm_seat_info info;
         uint64_t cursor = 0;
-        MUST(step_to_atomic(pid), "it ended without having been inside an operation");
+        MUST(step_to_atomic(pid), "wreck: process %u was never inside an operation: %s; it %s %d", dying, step_fate(),
+             answer->returned ? "returned" : "has not returned", answer->verdict);
         while (tlshm_seat_next(t, &cursor, &info) == 1)
             inside |= info.pid == (uint32_t)pid && info.in_call;
         if (!inside)
             step_over(pid);
     }
     for (; later > 0; later--) {
-        MUST(step_to_atomic(pid), "its operation has too few atomic instructions");
+        MUST(step_to_atomic(pid), "wreck: the operation has too few atomic instructions: %s", step_fate());
         step_over(pid);
     }
     tlshm_detach(t);
