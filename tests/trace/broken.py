@@ -25,6 +25,7 @@ from mutants import break_files, check_all, read_mutants  # noqa: E402
 
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-w', '-I' + os.path.join(ROOT, 'include'),
          '-I' + os.path.join(TESTS, 'support')]
+LAYOUT = ['-iquote', os.path.join(ROOT, 'lib')]  # of what the tracer's own sources include
 LIBRARIES = ['-Wl,-z,now', '-lurcu-bp', '-lurcu-cds', '-lpthread']
 SUPPORT = ['crew', 'space', 'tap']
 SECONDS = 600
@@ -39,7 +40,7 @@ class Builder:
         self.folder, self.compiler, self.archive = folder, compiler, archive
         sources = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE)) if name.endswith('.c')]
         sources += [os.path.join(TESTS, 'support', name + '.c') for name in SUPPORT]
-        self.own = [self.compile(source, [], folder) for source in sources]
+        self.own = [self.compile(source, LAYOUT, folder) for source in sources]
 
     def compile(self, source, options, folder):
         target = os.path.join(folder, os.path.basename(source)[:-2] + '.o')

@@ -2,6 +2,7 @@
 /* ground.c - states, and what the others do in them. See ground.h. */
 #include "ground.h"
 
+#include "body.h"
 #include "space.h"
 
 #include <errno.h>
@@ -77,6 +78,55 @@ const void *ground_bytes(size_t *size)
 {
     *size = bytes;
     return mapped;
+}
+
+/* ----------------------------------------------------------------------------------------------- processes' numbers */
+
+#define NUMBERS_MOST 1024
+#define PID_BITS 22 /* the kernel gives no higher numbers */
+
+static struct step_field numbers[NUMBERS_MOST];
+static size_t number_count;
+
+/* From bit `shift` of what is there, on processors that have the lower bytes first. */
+static void add_number(const void *place, unsigned shift)
+{
+    size_t at = (size_t)((const unsigned char *)place - mapped);
+    MUST(number_count < NUMBERS_MOST, "too many fields");
+    numbers[number_count++] = (struct step_field){at / 8, (unsigned)(at % 8 * 8) + shift, PID_BITS};
+}
+
+static void add_seat(const struct shm_seat *seat)
+{
+    add_number(&seat->pid, 0);
+    add_number(&seat->tid, 0);
+#ifdef __GLIBC__
+    add_number(&seat->lock.__data.__lock, 0); /* the kernel's flags are above */
+    add_number(&seat->lock.__data.__owner, 0);
+#endif
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const struct step_field *one = a, *other = b;
+    return (one->word > other->word) - (one->word < other->word);
+}
+
+const struct step_field *ground_numbers(size_t *count)
+{
+    struct tl_map map;
+    tlshm_geometry g = geometry();
+    const char *what = "";
+    MUST(tl_layout_geometry(&g, &what) == 0 && tl_layout_place(&map, &g, mapped) == bytes, "geometry: %s", what);
+    number_count = 0;
+    add_number(&map.header->reaper_pid, 0);
+    for (uint32_t i = 0; i < map.seat_count; i++)
+        add_seat(&map.seats[i]);
+    for (uint32_t i = 0; i < map.body_count; i++)
+        add_number(&map.bodies[i].owner, (unsigned)__builtin_ctzll(tl_body_owner(1, 0, 0)));
+    qsort(numbers, number_count, sizeof numbers[0], ascending);
+    *count = number_count;
+    return numbers;
 }
 
 void ground_keep(enum start start)

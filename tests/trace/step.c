@@ -350,11 +350,15 @@ static struct step_point points[STEP_POINTS_MOST];
 static const uint64_t *watched;
 static uint64_t *watched_last; /* as it was at the last look, so that few looks take long */
 static size_t watched_words;
+static const struct step_field *watched_fields;
+static size_t watched_field_count;
 
-void step_watch(const void *memory, size_t bytes)
+void step_watch(const void *memory, size_t bytes, const struct step_field *fields, size_t count)
 {
     watched = memory;
     watched_words = bytes / sizeof *watched;
+    watched_fields = fields;
+    watched_field_count = count;
     watched_last = malloc(bytes);
     MUST(watched_last != NULL, "out of memory");
 }
@@ -367,17 +371,22 @@ static bool has_changed(void)
     return true;
 }
 
+/* A word without the process's own number in a field of it. */
+static uint64_t anybodys(uint64_t word, const struct step_field *field, uint64_t number)
+{
+    const uint64_t ones = (UINT64_C(1) << field->bits) - 1;
+    return (word >> field->shift & ones) == (number & ones) ? word | ones << field->shift : word;
+}
+
 /* What the watched memory says, whichever number the process has that writes there. */
 static uint64_t state_of_memory(pid_t pid)
 {
-    const uint64_t number = (uint64_t)pid;
+    const struct step_field *field = watched_fields, *end = watched_fields + watched_field_count;
     uint64_t state = 0;
     for (size_t i = 0; i < watched_words; i++) {
         uint64_t word = watched[i];
-        if ((word & UINT32_MAX) == number)
-            word ^= number;
-        if (word >> 32 == number)
-            word ^= number << 32;
+        for (; field < end && field->word == i; field++)
+            word = anybodys(word, field, (uint64_t)pid);
         state = (state ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         state ^= state >> 29;
     }

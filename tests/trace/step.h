@@ -51,8 +51,17 @@ pid_t step_start(int (*work)(void));
 /* In that process: a mark. Nothing happens when nobody traces. */
 void step_mark(void);
 
-/* Memory to be compared, which the processes change. */
-void step_watch(const void *memory, size_t bytes);
+/* Where a word of that memory has the number of the process that wrote it: fewer than 64 bits. */
+struct step_field {
+    size_t word;
+    unsigned shift, bits;
+};
+
+/*
+ * Memory to be compared, which the processes change, and its fields in ascending order, which stay the caller's: each
+ * process has its own number there.
+ */
+void step_watch(const void *memory, size_t bytes, const struct step_field *fields, size_t count);
 
 /* From the first mark to the second. The path is valid until the next record. */
 void step_record(pid_t pid, struct step_path *path);

@@ -150,6 +150,17 @@ static void try_disturbed(void)
            step_fate());
 }
 
+/*
+ * A process that comes to a point by another way than the first one, or finds other words there, is judged by less and
+ * takes as long as hundreds. That must stay rare: a first walk that was out of the ordinary may spoil one act, no more.
+ */
+static void judge_ways(void)
+{
+    unsigned processes = total.kills + total.stops;
+    tap_ok(trial_strayed <= 20 + processes / 8, "%u of %u processes went astray and were stepped", trial_strayed,
+           processes);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ main */
 
 static void failed(const char *how, unsigned n, const struct finding *wrong)
@@ -308,8 +319,9 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < act_count; i++)
         if (is_there(acts[i].name))
             try_act(&acts[i]);
-    printf("# %u points, %u kills, %u stops, %u failures; %u went astray and were stepped\n", total.points, total.kills,
-           total.stops, total.failures, trial_strayed);
+    if (total.points != 0)
+        judge_ways();
+    printf("# %u points, %u kills, %u stops, %u failures\n", total.points, total.kills, total.stops, total.failures);
     trial_close();
     return tap_end();
 }

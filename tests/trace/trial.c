@@ -355,12 +355,13 @@ static void make_wreck(void)
 
 void trial_open(void)
 {
-    size_t bytes;
+    size_t bytes, count;
     answer = crew_share(sizeof *answer);
     others = crew_share(sizeof *others);
     ground_open();
     const void *memory = ground_bytes(&bytes);
-    step_watch(memory, bytes);
+    const struct step_field *fields = ground_numbers(&count);
+    step_watch(memory, bytes, fields, count);
     for (enum start s = START_CALM; s < START_WRECKED; s++)
         ground_make(s);
     make_wreck();
