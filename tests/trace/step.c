@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -167,6 +169,12 @@ static uint64_t end_of_repetition(uint64_t at)
     return repeats && *code >= 0xa4 && *code <= 0xaf && *code != 0xa8 && *code != 0xa9 ? (uintptr_t)(code + 1) : 0;
 }
 
+/* Where such an instruction writes, if it does. */
+static uint64_t target_of_repetition(pid_t pid)
+{
+    return (uint64_t)word_of(pid, PTRACE_PEEKUSER, offsetof(struct user, regs.rdi));
+}
+
 bool step_decodes(void)
 {
     return true;
@@ -206,6 +214,12 @@ static int run_until(pid_t pid, long end)
 static uint64_t end_of_repetition(uint64_t at)
 {
     (void)at;
+    return 0;
+}
+
+static uint64_t target_of_repetition(pid_t pid)
+{
+    (void)pid;
     return 0;
 }
 
@@ -322,9 +336,52 @@ static bool is_passed_over(uint64_t at)
     return false;
 }
 
+/* The memory map of a process, as a text. In a room of its own: see visit(). */
+static const char *maps_of(pid_t pid)
+{
+    static char text[65536], name[40];
+    size_t used = 0;
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    MUST(fd >= 0, "%s: %s", name, strerror(errno));
+    for (ssize_t n = 1; n > 0; used += (size_t)n) {
+        n = read(fd, text + used, sizeof text - 1 - used);
+        MUST(n >= 0, "%s: %s", name, strerror(errno));
+    }
+    close(fd);
+    text[used] = 0;
+    return text;
+}
+
+/* Do others see what the process has there? */
+static bool is_shared(pid_t pid, uint64_t address)
+{
+    for (const char *line = maps_of(pid); line != NULL; line = strchr(line, '\n')) {
+        uint64_t from, to;
+        char shared;
+        line += strspn(line, "\n");
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*3s%c", &from, &to, &shared) != 3)
+            break;
+        if (address >= from && address < to)
+            return shared == 's';
+    }
+    return true;
+}
+
+/* Is one step from here more than an instruction's? Also when memory is moved or filled that nobody else sees. */
+static bool is_passed(pid_t pid, uint64_t at)
+{
+    return is_passed_over(at) || (end_of_repetition(at) != 0 && !is_shared(pid, target_of_repetition(pid)));
+}
+
+static int pass(pid_t pid, uint64_t at)
+{
+    return is_passed_over(at) ? pass_over(pid) : run_until(pid, (long)end_of_repetition(at));
+}
+
 static int step(pid_t pid, const struct step_point *point)
 {
-    return point->passed ? pass_over(pid) : go(pid, PTRACE_SINGLESTEP);
+    return point->passed ? pass(pid, point->at) : go(pid, PTRACE_SINGLESTEP);
 }
 
 /* How often each instruction was met. Nothing is allocated: the processes to come must find the same heap. */
@@ -407,7 +464,7 @@ void step_record(pid_t pid, struct step_path *path)
         point->again = point > points && point[-1].at == point->at;
         point->time = point->again ? point[-1].time : visit(point->at);
         point->kind = kind_of(point->at);
-        point->passed = step_decodes() && is_passed_over(point->at);
+        point->passed = step_decodes() && is_passed(pid, point->at);
         point->state = state;
         signal = step(pid, point);
         MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk: %s", step_fate());
@@ -461,20 +518,15 @@ enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, boo
     return same ? STEP_THERE : STEP_ELSEWHERE;
 }
 
-/* One step, or over all that is not of interest at once. */
-static int step_far(pid_t pid)
-{
-    uint64_t at = place_of(pid), end = end_of_repetition(at);
-    if (is_passed_over(at))
-        return pass_over(pid);
-    return end != 0 ? run_until(pid, (long)end) : go(pid, PTRACE_SINGLESTEP);
-}
-
 bool step_to_atomic(pid_t pid)
 {
     int signal = SIGTRAP;
-    while (step_decodes() && signal == SIGTRAP && kind_of(place_of(pid)) != STEP_ATOMIC)
-        signal = step_far(pid);
+    while (step_decodes() && signal == SIGTRAP) {
+        uint64_t at = place_of(pid);
+        if (kind_of(at) == STEP_ATOMIC)
+            break;
+        signal = is_passed(pid, at) ? pass(pid, at) : go(pid, PTRACE_SINGLESTEP);
+    }
     return signal == SIGTRAP;
 }
 

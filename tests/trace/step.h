@@ -31,7 +31,7 @@ struct step_point {
     enum step_kind kind;
     bool stores; /* the watched memory was another after it */
     bool again;  /* the one before, not done yet: it moves or fills memory, and a breakpoint stops it once */
-    bool passed; /* a whole call, see step.c */
+    bool passed; /* a whole call, or all that one instruction moves or fills, see step.c */
 };
 
 struct step_path {
