@@ -463,7 +463,7 @@ static int do_flag(struct tl_hand *hand, uint64_t handle, const void *argument)
     int rc;
     do
         rc = read_policy(hand, handle, &seen);
-    while (rc == 0 && !tl_cas(policy, seen, change->on ? seen | change->flag : seen & ~change->flag));
+    while (rc == 0 && !tl_cas(policy, seen, tl_policy_switch(seen, change->flag, change->on)));
     return rc;
 }
 

@@ -39,7 +39,6 @@ struct tl_no {
     enum tlshm_reason reason;
     unsigned cell;      /* index into txn.cell and thread->limits; UINT_MAX when no scope is meant */
     unsigned limit;     /* index into its limits; UINT_MAX when no limit is meant */
-    uint64_t flags;     /* the segment's, as they were while the limits were compared */
     uint64_t requested; /* REQUEST_TOO_LARGE: what the request comes to, in the limit's unit */
 };
 

@@ -5,6 +5,8 @@
 #include "directory.h"
 #include "views.h"
 
+#define TRIES 64 /* whoever changes a scope so often meanwhile looks at its latches, too */
+
 static bool is_global(struct tl_hand *hand, uint64_t handle)
 {
     static const char name[] = "global:";
@@ -12,7 +14,11 @@ static bool is_global(struct tl_hand *hand, uint64_t handle)
     return tl_directory_key(hand, handle, key) == sizeof name - 1 && memcmp(key, name, sizeof name - 1) == 0;
 }
 
-void tl_latch_set(struct tl_hand *hand, uint64_t handle, uint64_t shape, uint64_t flags, uint64_t policy)
+/*
+ * Sets the switch of a latch of this shape, reached while the segment's flags were `flags` and the policy word of the scope
+ * was `policy`. Nothing if either has changed since.
+ */
+static void set_switch(struct tl_hand *hand, uint64_t handle, uint64_t shape, uint64_t flags, uint64_t policy)
 {
     const struct tl_map *map = hand->map;
     bool pauses = tl_shape_latch(shape) == TL_LATCH_PAUSE;
@@ -49,8 +55,8 @@ static bool has_latch(const struct tl_limits *limits)
     return has;
 }
 
-/* Nothing is concluded from a scope that changes meanwhile: its own calls look at the latch too. */
-static void look_at(struct tl_hand *hand, uint64_t handle)
+/* One look: 1, it is reached; 0; or -1: the scope has changed meanwhile. The words are read before the clock (A1). */
+static int look_once(struct tl_hand *hand, uint64_t handle)
 {
     const struct tl_map *map = hand->map;
     uint32_t cell = tl_handle_cell(handle);
@@ -59,13 +65,24 @@ static void look_at(struct tl_hand *hand, uint64_t handle)
     uint64_t flags = tl_load(&map->header->flags), policy = tl_load(&map->cells[cell].policy);
     if (tl_limits_read(map, &map->cells[cell].policy, &limits) < 0 || !has_latch(&limits) ||
         tl_txn_view(hand, cell, &view) < 0 || tl_view_incarnation(&view) != tl_handle_incarnation(handle))
-        return;
+        return 0;
     uint64_t now = tl_clock_now(&hand->clock);
     if (tl_views_adopt(hand, cell, &view, &limits, now, tl_clock_wall_offset(&hand->clock), false) != 0)
-        return;
+        return -1;
     uint64_t shape = reached(hand, cell, &view, &limits, now);
-    if (shape && tl_txn_current(hand, cell, &view))
-        tl_latch_set(hand, handle, shape, flags, policy);
+    if (!tl_txn_current(hand, cell, &view))
+        return -1;
+    if (shape)
+        set_switch(hand, handle, shape, flags, policy);
+    return shape != 0;
+}
+
+bool tl_latch_look(struct tl_hand *hand, uint64_t handle)
+{
+    int found = -1;
+    for (unsigned tries = 0; found < 0 && tries < TRIES; tries++)
+        found = look_once(hand, handle);
+    return found > 0;
 }
 
 void tl_latch_all(struct tl_hand *hand)
@@ -74,6 +91,6 @@ void tl_latch_all(struct tl_hand *hand)
     for (uint32_t cell = map->tier_cells; cell < map->scope_end && tl_latch_any(map); cell++) {
         uint64_t handle = tl_directory_live(hand, cell);
         if (handle)
-            look_at(hand, handle);
+            tl_latch_look(hand, handle);
     }
 }

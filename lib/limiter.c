@@ -46,14 +46,6 @@ static bool all_current(struct tl_thread *thread, unsigned scopes, bool keep)
     return true;
 }
 
-/* What refuses is a latch that is reached, and was while the flags were read: the switch is set for all others. */
-TL_COLD static void set_latch(struct tl_thread *thread, const struct tl_no *no, const uint64_t *scope)
-{
-    const struct tl_limits_memo *memo = &thread->memo[no->cell];
-    uint64_t handle = scope[thread->txn.asked[no->cell]];
-    tl_latch_set(&thread->hand, handle, memo->limits.shape[no->limit], no->flags, memo->policy);
-}
-
 static void note_ceilings(struct tl_thread *thread, unsigned scopes)
 {
     const struct tl_txn *txn = &thread->txn;
@@ -95,8 +87,9 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
                 return rc;
             continue;
         }
-        if (no->reason == TLSHM_PAUSED || no->reason == TLSHM_SHUTOFF)
-            set_latch(thread, no, scope);
+        if ((no->reason == TLSHM_PAUSED || no->reason == TLSHM_SHUTOFF) &&
+            !tl_latch_look(&thread->hand, scope[txn->asked[no->cell]]))
+            continue;
         if (no->reason != TLSHM_LIMIT || cleared++ > 4 || !tl_expiry_in_the_way(thread, scopes))
             return TLSHM_REFUSED;
         rc = tl_views_order(thread->hand.map, txn, scope, scopes); /* expiring used the same txn */

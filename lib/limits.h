@@ -56,6 +56,12 @@ TL_INLINE uint64_t tl_policy_change(uint64_t word, enum tl_policy_kind kind, uin
            tl_policy(kind, tl_policy_level(word), index);
 }
 
+/* `word` with a flag that a person turns on or off. The version grows here too: see latch.h, A1. */
+TL_INLINE uint64_t tl_policy_switch(uint64_t word, uint64_t flag, bool on)
+{
+    return (on ? word | flag : word & ~flag) + (UINT64_C(1) << TL_POLICY_VERSION);
+}
+
 /* The limits in force for one scope, in private memory. */
 struct tl_limits {
     unsigned count;

@@ -30,7 +30,7 @@ TL_INLINE bool tl_verdict_no(struct tl_no *no, enum tlshm_reason reason, unsigne
 /* Flags: pause and shutoff, of the segment or of a scope. */
 TL_INLINE bool tl_verdict_stopped(const struct tl_thread *thread, unsigned scopes, struct tl_no *no)
 {
-    uint64_t flags = no->flags = tl_load_relaxed(&thread->hand.map->header->flags);
+    uint64_t flags = tl_load_relaxed(&thread->hand.map->header->flags);
     if (TL_UNLIKELY(flags & SHM_SHUTOFF))
         return tl_verdict_no(no, TLSHM_SHUTOFF, UINT32_MAX, UINT32_MAX);
     if (TL_UNLIKELY(flags & SHM_PAUSED))
