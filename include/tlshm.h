@@ -174,7 +174,8 @@ typedef struct tlshm_refusal {
     uint64_t held;
     int64_t remaining;       /* cap - used - held; below zero after an overrun or a lowered cap */
     uint64_t retry_after_ns; /* the same request fits then if nothing else happens: over all its scopes and limits,
-                                from buckets that roll out and holds that expire. TLSHM_NEVER: waiting does not help */
+                                from buckets that roll out and holds that expire. TLSHM_NEVER: waiting does not help;
+                                0: what refused has changed meanwhile, ask again */
 } tlshm_refusal;
 
 /* How a call ended. */

@@ -214,6 +214,8 @@ static void explain_fit(struct tl_fit *fit, const struct tl_ask *ask, const stru
     tl_explain(&fit->thread, ask->scope, ask->scopes, ask->need, no, TL_FOREVER, why);
     if (why->scope < ask->scopes && !ask->scope[why->scope])
         tl_fit_key(fit, why->scope, why->key);
+    if (no->reason == TLSHM_LIMIT && why->retry_after_ns == TLSHM_NEVER && !tl_fit_stands(fit))
+        why->retry_after_ns = 0;
 }
 
 static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_refusal *why)

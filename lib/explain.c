@@ -239,13 +239,22 @@ static uint64_t scope_fits_from(struct tl_thread *thread, unsigned j, const uint
     return from;
 }
 
+/* Is what refused still so? Who has no seat looks for itself (fit.h). */
+static bool stands(struct tl_thread *thread, unsigned scopes)
+{
+    for (unsigned j = 0; thread->hand.seat && j < scopes; j++)
+        if (!tl_txn_current(&thread->hand, thread->txn.cell[j], &thread->txn.view[j]))
+            return false;
+    return true;
+}
+
 static uint64_t retry_after(struct tl_thread *thread, unsigned scopes, const uint64_t *need, uint64_t until)
 {
     uint64_t from = 0, now = thread->txn.now;
     for (unsigned j = 0; j < scopes; j++)
         from = tl_max(from, scope_fits_from(thread, j, need));
     if (from == TL_FOREVER || from >= until)
-        return TLSHM_NEVER;
+        return stands(thread, scopes) ? TLSHM_NEVER : 0; /* holds that have just ended are not found any more */
     return from > now ? from - now : 0;
 }
 
@@ -253,7 +262,9 @@ static uint64_t retry_after(struct tl_thread *thread, unsigned scopes, const uin
 static uint64_t first_free(struct tl_thread *thread)
 {
     uint64_t now = tl_clock_now(&thread->hand.clock), first = tl_expiry_first(&thread->hand, now + 1);
-    return first == TL_FOREVER ? TLSHM_NEVER : first - now;
+    if (first != TL_FOREVER)
+        return first - now;
+    return tl_expiry_first(&thread->hand, 0) == TL_FOREVER ? 0 : TLSHM_NEVER; /* 0: it has just become empty */
 }
 
 static void describe_limit(const struct tl_thread *thread, const uint64_t *need, const struct tl_no *no,

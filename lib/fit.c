@@ -271,33 +271,6 @@ static int decide(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no
     return tl_verdict_refused(thread, scopes, &want, no) ? TLSHM_REFUSED : 0;
 }
 
-/* One try. 0, TLSHM_REFUSED, AGAIN: something has changed meanwhile; or an error. The last one is never AGAIN. */
-enum { AGAIN = TLSHM_REFUSED + 1 };
-
-static int try_admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no, bool last)
-{
-    int rc = take_views(fit, ask, last);
-    if (rc == 0)
-        rc = read_all_limits(fit);
-    if (rc < 0 || (rc > 0 && !last))
-        return rc < 0 ? rc : AGAIN;
-    int verdict = decide(fit, ask, no);
-    for (unsigned j = 0; no->detailed && j < fit->thread.txn.cells; j++)
-        tl_view_own(&fit->thread.txn.view[j]); /* they are going to be looked at afterwards */
-    if (verdict < 0 || last)
-        return verdict;
-    rc = look_again(fit);
-    return rc == 0 ? verdict : rc < 0 ? rc : AGAIN;
-}
-
-static int admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
-{
-    int rc = AGAIN;
-    for (unsigned tries = 1; rc == AGAIN && tries <= TRIES; tries++)
-        rc = try_admit(fit, ask, no, tries == TRIES);
-    return rc;
-}
-
 /* --------------------------------------------------------------------------------------------------------------- room */
 
 struct room {
@@ -325,6 +298,51 @@ static int has_record(const struct tl_hand *hand, uint64_t now)
     return rc < 0 ? rc : room.found;
 }
 
+/* Is there a place for what fits? 0; TLSHM_REFUSED; or an error. */
+static int find_room(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
+{
+    int rc = has_record(&fit->thread.hand, fit->thread.txn.now);
+    if (rc > 0 && ask->key)
+        rc = tl_idempotency_has_room(&fit->thread, ask, fit->thread.txn.now);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    tl_verdict_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
+    return TLSHM_REFUSED;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- one try */
+
+/* One try. 0, TLSHM_REFUSED, AGAIN: something has changed meanwhile; or an error. The last one is never AGAIN. */
+enum { AGAIN = TLSHM_REFUSED + 1 };
+
+static int try_admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no, bool last)
+{
+    int rc = take_views(fit, ask, last);
+    if (rc == 0)
+        rc = read_all_limits(fit);
+    if (rc < 0 || (rc > 0 && !last))
+        return rc < 0 ? rc : AGAIN;
+    int verdict = decide(fit, ask, no);
+    if (verdict == 0)
+        verdict = find_room(fit, ask, no);
+    for (unsigned j = 0; no->detailed && j < fit->thread.txn.cells; j++)
+        tl_view_own(&fit->thread.txn.view[j]); /* they are going to be looked at afterwards */
+    if (verdict < 0 || last)
+        return verdict;
+    rc = look_again(fit);
+    return rc == 0 ? verdict : rc < 0 ? rc : AGAIN;
+}
+
+static int admit(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
+{
+    int rc = AGAIN;
+    for (unsigned tries = 1; rc == AGAIN && tries <= TRIES; tries++)
+        rc = try_admit(fit, ask, no, tries == TRIES);
+    return rc;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- sums */
+
 /* What a reserve adds to every balance. */
 static void set_delta(struct tl_txn *txn, const uint64_t *need)
 {
@@ -349,21 +367,22 @@ static int check_sums(struct tl_fit *fit, const struct tl_ask *ask)
     return sums >= TL_SUM_MAX ? -TLSHM_ERANGE : tl_book_check(&fit->thread.hand, txn);
 }
 
+bool tl_fit_stands(struct tl_fit *fit)
+{
+    return look_again(fit) == 0;
+}
+
+/* With a key it is asked once more at the end: what is in the way may be its own first. */
 int tl_fit_judge(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
 {
-    struct tl_hand *hand = &fit->thread.hand;
     tlshm_id first;
-    int rc = ask->key ? tl_idempotency_find(&fit->thread, ask, &first) : 0;
-    if (rc == 0)
-        rc = admit(fit, ask, no);
-    if (rc != 0)
-        return rc;
-    rc = has_record(hand, fit->thread.txn.now);
-    if (rc > 0 && ask->key)
-        rc = tl_idempotency_has_room(&fit->thread, ask, fit->thread.txn.now);
-    if (rc == 0) {
-        tl_verdict_no(no, TLSHM_FULL, UINT32_MAX, UINT32_MAX);
-        return TLSHM_REFUSED;
-    }
-    return rc < 0 ? rc : check_sums(fit, ask);
+    int known = ask->key ? tl_idempotency_find(&fit->thread, ask, &first) : 0;
+    if (known != 0)
+        return known;
+    int rc = admit(fit, ask, no);
+    if (rc >= 0 && ask->key)
+        known = tl_idempotency_find(&fit->thread, ask, &first);
+    if (known != 0 || rc != 0)
+        return known != 0 ? known : rc;
+    return check_sums(fit, ask);
 }

@@ -45,6 +45,9 @@ int tl_fit_resolve(struct tl_fit *fit, bool anew, struct tl_ask *ask);
  */
 int tl_fit_judge(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no);
 
+/* After a refusal: is what refused still so? */
+bool tl_fit_stands(struct tl_fit *fit);
+
 /* The key of the caller's scope `index`. */
 void tl_fit_key(const struct tl_fit *fit, unsigned index, char key[TLSHM_KEY_MAX + 1]);
 
