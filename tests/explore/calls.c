@@ -56,27 +56,47 @@ static void expect_scopes(tlshm_id id, const uint64_t *scope, unsigned scopes)
             fault("a reservation names another scope %u than was asked for", i);
 }
 
+void call_fill(const struct booking *b, tlshm_scope *scopes, tlshm_request *request)
+{
+    unsigned count = 0;
+    *request = (tlshm_request){.scopes = scopes, .ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .flags = b->flags};
+    for (unsigned i = 0; i < SCOPES; i++)
+        if (b->scopes >> i & 1)
+            scopes[count++] = (tlshm_scope){.handle = world.handle[i]};
+    if (b->handle)
+        scopes[count++] = (tlshm_scope){.handle = b->handle};
+    if (b->name)
+        scopes[count++] = (tlshm_scope){.key = b->name};
+    request->scope_count = count;
+    request->estimate.of[TLSHM_TOKENS] = b->tokens;
+    request->estimate.of[TLSHM_REQUESTS] = 1;
+    request->estimate.of[TLSHM_INPUT_TOKENS] = b->input;
+    request->idempotency_key = b->key;
+    request->idempotency_len = b->key ? strlen(b->key) : 0;
+}
+
+static struct tl_no said_no[SEATS];
+
+const struct tl_no *call_why(unsigned seat)
+{
+    return &said_no[seat];
+}
+
 int call_reserve(unsigned seat, const struct booking *b, tlshm_id *id)
 {
     struct tl_thread *thread = &world.thread[seat];
     struct deeds before = deeds_of(seat);
-    tlshm_scope scopes[TLSHM_SCOPES_MAX] = {{NULL, 0, 0}};
-    tlshm_request request = {.scopes = scopes, .ttl_ns = (b->ttl ? b->ttl : LONG) * TICK, .flags = b->flags};
+    tlshm_scope scopes[TLSHM_SCOPES_MAX];
+    tlshm_request request;
     struct tl_ask ask;
     struct tl_no no = {0};
-    for (unsigned i = 0; i < SCOPES; i++)
-        if (b->scopes >> i & 1)
-            ask.scope[request.scope_count++] = world.handle[i];
-    if (b->handle)
-        ask.scope[request.scope_count++] = b->handle;
-    request.estimate.of[TLSHM_TOKENS] = b->tokens;
-    request.estimate.of[TLSHM_REQUESTS] = 1;
-    request.estimate.of[TLSHM_INPUT_TOKENS] = b->input;
-    request.idempotency_key = b->key;
-    request.idempotency_len = b->key ? strlen(b->key) : 0;
+    call_fill(b, scopes, &request);
+    for (unsigned i = 0; i < request.scope_count; i++)
+        ask.scope[i] = scopes[i].handle;
     thread->record = b->record;
     thread->record_end = world.map.reservations;
     int rc = tl_limiter_reserve(thread, &request, &ask, id, &no);
+    said_no[seat] = no;
     expect_no_error("reserve", rc, -TLSHM_ESTALE);
     expect(seat, "reserve", &before, RESERVED, rc == TLSHM_OK);
     if (rc == TLSHM_OK)

@@ -8,6 +8,7 @@
 
 #include "world.h"
 
+#include "ask.h"
 #include "directory.h"
 
 /* Scopes of a call, as bits. */
@@ -19,12 +20,19 @@ struct booking {
     unsigned record; /* where the search for a free record starts */
     unsigned scopes; /* bits */
     uint64_t tokens;
-    unsigned ttl;    /* ticks; 0 means LONG */
-    const char *key; /* idempotency key, or NULL */
-    uint64_t handle; /* one scope, instead of `scopes`; or 0 */
-    unsigned flags;  /* TLSHM_FREE_ON_DEATH */
-    uint64_t input;  /* input tokens: a unit of the balance's second line */
+    unsigned ttl;     /* ticks; 0 means LONG */
+    const char *key;  /* idempotency key, or NULL */
+    uint64_t handle;  /* one scope, instead of `scopes`; or 0 */
+    unsigned flags;   /* TLSHM_FREE_ON_DEATH */
+    uint64_t input;   /* input tokens: a unit of the balance's second line */
+    const char *name; /* asks.h: a scope beside the others by its key, which may be new; or NULL */
 };
+
+/* The request of a booking; `scopes` has room for TLSHM_SCOPES_MAX. */
+void call_fill(const struct booking *booking, tlshm_scope *scopes, tlshm_request *request);
+
+/* Why the seat's last reserve was refused. */
+const struct tl_no *call_why(unsigned seat);
 
 /* TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or -TLSHM_ESTALE. */
 int call_reserve(unsigned seat, const struct booking *booking, tlshm_id *id);

@@ -272,7 +272,8 @@ static void check_caps(unsigned at, const uint64_t *held, const uint64_t *used)
         if (tl_shape_is_request(limit_shape[i]) || (held[unit] == 0 && used[unit] == 0))
             continue;
         bool windowed = tl_shape_kind(limit_shape[i]) != TLSHM_WINDOW_NONE;
-        uint64_t sum = now.place[at].held[unit];
+        bool latch = tl_shape_latch(limit_shape[i]) != TL_LATCH_NONE; /* it goes by what was used before */
+        uint64_t sum = latch ? 1 - used[unit] : now.place[at].held[unit];
         sum += windowed ? least(at, i, limit_shape[i], world_now(), now.charges) : 0;
         if (sum > limit_cap[i])
             fault("admitted above limit %u of scope %u: %llu", i, at, (unsigned long long)sum);
@@ -382,18 +383,25 @@ static void decide_cell(long record)
         retire(at);
 }
 
+static bool ignoring;
+
+void ledger_ignore(bool on)
+{
+    ignoring = on;
+}
+
 void tl_hook_swapped(const volatile void *address, uint64_t expected, uint64_t desired, bool done)
 {
     long record = world_record_at(address);
-    if (!done)
+    if (!done || ignoring)
         return;
     fibre_quiet(true);
     if (record >= (long)world.map.reservations)
         decide_cell(record);
     else if (record >= 0)
         decide(record, expected, desired);
-    else if (world_policy_at(address) >= 0)
-        scene_policy_changed();
+    else if (world_policy_at(address) >= 0 || address == &world.map.header->flags)
+        scene_policy_changed(address, expected, desired);
     else if (world_in_history(address))
         now.rings++;
     fibre_quiet(false);
@@ -632,6 +640,17 @@ void ledger_check_record(const struct tl_record *record)
         }
     }
     fault("a reader of record %u sees a head that never was", record->index);
+}
+
+uint64_t ledger_least(unsigned at, unsigned limit, uint64_t shape)
+{
+    return least(at, limit, shape, world_now(), now.charges);
+}
+
+uint64_t ledger_most(unsigned at, unsigned limit, uint64_t shape)
+{
+    close_charges();
+    return most(at, limit, shape, world_now());
 }
 
 /* ----------------------------------------------------------------------------------------------------------- begin */

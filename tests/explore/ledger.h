@@ -25,6 +25,9 @@ enum {
 /* An empty ledger for the open world, whose scopes all have these limits. */
 void ledger_open(const tlshm_limit *limits, unsigned count, unsigned leave_out);
 void ledger_keep(void);
+
+/* While this is on, what is decided is not booked: it is going to be undone. */
+void ledger_ignore(bool on);
 void ledger_restore(void);
 
 /* Compares the segment with the ledger; the first difference goes to fault(). */
@@ -52,6 +55,10 @@ void ledger_check_read(unsigned scope, const struct tl_view *view, const struct 
 void ledger_check_used(unsigned scope, const struct tl_view *view, const uint64_t *used, uint64_t time,
                        const struct ledger_moment *since);
 void ledger_check_record(const struct tl_record *record);
+
+/* What limit `limit` of a scope's window may say now: at least, at most. */
+uint64_t ledger_least(unsigned scope, unsigned limit, uint64_t shape);
+uint64_t ledger_most(unsigned scope, unsigned limit, uint64_t shape);
 
 /* Nothing may be left in any rolling window: so much time has passed since the last use. */
 void ledger_check_empty(void);

@@ -31,7 +31,10 @@ void scene_prepare(const struct scene *scene);
 /* Nothing of a former schedule is known; called before each. */
 void scene_reset(void);
 
-/* A policy word has been changed; called from inside the compare-and-swap. */
-void scene_policy_changed(void);
+/* A policy word, or the segment's switches, have been changed; called from inside the compare-and-swap. */
+void scene_policy_changed(const volatile void *address, uint64_t before, uint64_t after);
+
+/* Something may have changed: called between steps. */
+void scene_moment(void);
 
 #endif

@@ -41,9 +41,9 @@ static uint64_t read_watched(void)
     return list_read(&limits);
 }
 
-void scene_policy_changed(void)
+void watch_policy(const volatile void *address)
 {
-    if (watched.cell == UINT32_MAX || fibre_running() == NO_FIBRE)
+    if (watched.cell == UINT32_MAX || fibre_running() == NO_FIBRE || world_policy_at(address) < 0)
         return;
     MUST(watched.count < STATES, "more changes of limits than are kept");
     watched.state[watched.count++] = read_watched();

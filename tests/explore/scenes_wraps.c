@@ -42,7 +42,7 @@ static void start_near_the_end(unsigned ttl)
 {
     tlshm_limit limits[TLSHM_LIMITS_MAX];
     unsigned count = usual_limits(PLENTY, limits);
-    world_open(limits, count);
+    world_open(NULL, limits, count);
     near_the_end(3); /* a use is two operations on each cell, a hold one */
     ledger_open(limits, count, 0);
     ledger_check();

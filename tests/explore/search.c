@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "calls.h"
+#include "asks.h"
 
 static const int usual_ticks[TICKS_MAX] = {1, 2, 7, 65};
 
@@ -51,6 +51,7 @@ static void check(unsigned step)
         ledger_follow();
     else
         ledger_check();
+    scene_moment();
 }
 
 static void move_clock(unsigned n, unsigned step)
@@ -111,6 +112,8 @@ static void print_step(unsigned step)
 static void one_step(struct steps *steps)
 {
     bool look = changes_something(run.fibre) || fibre_address(run.fibre) == NULL;
+    if (changes_something(run.fibre) && ask_is_open(run.fibre))
+        fault("who only asks writes");
     uint64_t before = world_now();
     note_step(steps);
     if (run.trace)

@@ -17,11 +17,16 @@ unsigned usual_limits(uint64_t cap, tlshm_limit *limits)
     return 3;
 }
 
-void open_with(const tlshm_limit *limits, unsigned count, unsigned leave_out)
+void open_named(const char *first, const tlshm_limit *limits, unsigned count, unsigned leave_out)
 {
-    world_open(limits, count);
+    world_open(first, limits, count);
     ledger_open(limits, count, leave_out);
     ledger_check();
+}
+
+void open_with(const tlshm_limit *limits, unsigned count, unsigned leave_out)
+{
+    open_named(NULL, limits, count, leave_out);
 }
 
 /* Lets the clock go on, with a call on scopes 0 and 1. Amounts are powers of two, so that a sum tells its parts. */

@@ -15,6 +15,8 @@
 /* Buckets of one tick and of two, the latter one longer than the window; and an hour that ends in six ticks. */
 unsigned usual_limits(uint64_t cap, tlshm_limit *limits);
 
+/* `first`: a key of its own for scope 0, or NULL. */
+void open_named(const char *first, const tlshm_limit *limits, unsigned count, unsigned leave_out);
 void open_with(const tlshm_limit *limits, unsigned count, unsigned leave_out);
 
 /* Lets the clock go on, with a call on scopes 0 and 1. Amounts are powers of two, so that a sum tells its parts. */
@@ -62,11 +64,20 @@ extern struct answers {
 void watch_nothing(void);
 void watch_from_start(void);
 
+/* A policy word has been changed. */
+void watch_policy(const volatile void *address);
+
+/* scenes_latches.c: latches and their switches are watched. */
+void latch_watch_nothing(void);
+void latch_forget(void);
+void latch_moment(void);
+void latch_switched(const volatile void *address, uint64_t before, uint64_t after);
+
 extern const struct scene scenes_of_holds[], scenes_of_helpers[], scenes_of_windows[], scenes_of_directory[],
     scenes_of_limits[], scenes_of_straight[], scenes_of_lanes[], scenes_of_horizons[], scenes_of_changes[],
-    scenes_of_requests[], scenes_of_wraps[], scenes_of_foreign[];
+    scenes_of_requests[], scenes_of_wraps[], scenes_of_latches[], scenes_of_questions[], scenes_of_foreign[];
 extern const unsigned count_of_holds, count_of_helpers, count_of_windows, count_of_directory, count_of_limits,
     count_of_straight, count_of_lanes, count_of_horizons, count_of_changes, count_of_requests, count_of_wraps,
-    count_of_foreign;
+    count_of_latches, count_of_questions, count_of_foreign;
 
 #endif

@@ -96,6 +96,25 @@ void world_restore(void)
             reset_thread(seat);
 }
 
+static unsigned char set_aside[BYTES];
+static struct tl_thread harness_aside;
+
+void world_set_aside(void)
+{
+    size_t from = changing_from();
+    memcpy(set_aside, memory, sizeof *world.map.header);
+    memcpy(set_aside + from, memory + from, world.map.bytes - from);
+    copy_thread(&harness_aside, &world.thread[HARNESS]);
+}
+
+void world_take_back(void)
+{
+    size_t from = changing_from();
+    memcpy(memory, set_aside, sizeof *world.map.header);
+    memcpy(memory + from, set_aside + from, world.map.bytes - from);
+    copy_thread(&world.thread[HARNESS], &harness_aside);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- clock */
 
 uint64_t world_now(void)
@@ -160,13 +179,12 @@ void world_shapes(const tlshm_limit *limits, unsigned count, uint64_t *shape, ui
 
 /* ----------------------------------------------------------------------------------------------------------- build */
 
-static void make_scope(unsigned scope, const tlshm_limit *limits, unsigned count)
+static void make_scope(unsigned scope, const char *key, const tlshm_limit *limits, unsigned count)
 {
-    static const char *const keys[SCOPES] = {"tenant:t", "agent:a", "agent:b"};
     struct tl_hand *hand = &world.thread[HARNESS].hand;
     uint64_t shape[TLSHM_LIMITS_MAX], cap[TLSHM_LIMITS_MAX];
-    int rc = tl_directory_make(hand, TL_KEY_SCOPE, keys[scope], strlen(keys[scope]), tl_policy(TL_POLICY_DEFAULT, 0, 0),
-                               scope, &world.handle[scope], NULL);
+    int rc = tl_directory_make(hand, TL_KEY_SCOPE, key, strlen(key), tl_policy(TL_POLICY_DEFAULT, 0, 0), scope,
+                               &world.handle[scope], NULL);
     MUST(rc == 0, "scope %u: %d", scope, rc);
     world.cell[scope] = tl_handle_cell(world.handle[scope]);
     if (count == 0)
@@ -177,8 +195,9 @@ static void make_scope(unsigned scope, const tlshm_limit *limits, unsigned count
     MUST(rc == 1, "limits of scope %u: %d", scope, rc);
 }
 
-void world_open(const tlshm_limit *limits, unsigned count)
+void world_open(const char *first, const tlshm_limit *limits, unsigned count)
 {
+    const char *const keys[SCOPES] = {first ? first : "tenant:t", "agent:a", "agent:b"};
     tlshm_geometry geometry = {.scopes = CELLS,
                                .reservations = 64,
                                .limits_per_scope = 4,
@@ -201,7 +220,7 @@ void world_open(const tlshm_limit *limits, unsigned count)
     tl_store_relaxed(&world.map.header->virtual_boot, START);
     world_tick(0);
     for (unsigned scope = 0; scope < SCOPES; scope++)
-        make_scope(scope, limits, count);
+        make_scope(scope, keys[scope], limits, count);
 }
 
 /* ------------------------------------------------------------------------------------------------------- addresses */

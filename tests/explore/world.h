@@ -31,12 +31,16 @@ struct world {
 };
 extern struct world world;
 
-/* A new segment at START with scopes that have these limits. */
-void world_open(const tlshm_limit *limits, unsigned count);
+/* A new segment at START with scopes that have these limits. `first`: another key for the first of them, or NULL. */
+void world_open(const char *first, const tlshm_limit *limits, unsigned count);
 
 /* What schedules start from, and going back to it. All sheets are marked: nobody has met others there yet. */
 void world_keep(void);
 void world_restore(void);
+
+/* What stands now, aside from the fibres, and back to it: what is done in between has never been. */
+void world_set_aside(void);
+void world_take_back(void);
 
 uint64_t world_now(void);
 void world_tick(int ticks);

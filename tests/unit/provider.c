@@ -378,10 +378,6 @@ static const struct body_case {
      "maximum tokens requested, or try again later.\"}}",
      TLSHM_QUOTA_LIMIT, 0, TLSHM_QUOTA_INPUT_TOKENS, MINUTE, 40000, NONE, NONE, NONE},
     {TLSHM_PROVIDER_ANTHROPIC, 429,
-     "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This request would exceed the rate "
-     "limit for your organization (o) of 40,000 input tokens per 99999999999seconds.\"}}",
-     TLSHM_QUOTA_LIMIT, 0, TLSHM_QUOTA_INPUT_TOKENS, 0, 40000, NONE, NONE, NONE},
-    {TLSHM_PROVIDER_ANTHROPIC, 429,
      "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"Number of requests has exceeded your "
      "per-minute rate limit. Please reduce the maximum tokens requested.\"}}",
      TLSHM_QUOTA_LIMIT, 0, TLSHM_QUOTA_REQUESTS, MINUTE, NONE, NONE, NONE, NONE},
