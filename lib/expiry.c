@@ -90,10 +90,28 @@ static void lower_before(void *context, const struct tl_record *record)
     search->before = record->body.deadline;
 }
 
+/* The block whose horizon is the next one, from a time on; block_count: none. */
+static uint32_t next_block(const struct tl_map *map, uint64_t from)
+{
+    uint32_t next = map->block_count;
+    uint64_t first = TL_FOREVER;
+    for (uint32_t block = 0; block < map->block_count; block++) {
+        uint64_t time = tl_horizon_time(tl_load(&map->horizons[block]));
+        if (time >= from && time < first) {
+            first = time;
+            next = block;
+        }
+    }
+    return next;
+}
+
+/* What is most likely the first is read before all others, which mostly need not be read then. */
 uint64_t tl_expiry_first(const struct tl_hand *hand, uint64_t from)
 {
     struct tl_search search = {.cell = TL_NONE, .from = from, .before = TL_FOREVER, .visit = lower_before};
-    tl_expiry_search(hand, &search);
+    uint32_t next = next_block(hand->map, tl_max(from, 1)); /* 0: doubted */
+    if (next == hand->map->block_count || search_block(hand, next, &search) == 0)
+        tl_expiry_search(hand, &search);
     return search.before;
 }
 

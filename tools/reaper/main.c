@@ -28,7 +28,7 @@
 #define NS_PER_US UINT64_C(1000)
 #define SCAN_NS NS_PER_S               /* how often segments are looked for, and looked whether they are gone */
 #define REST_MIN_NS UINT64_C(10000000) /* between two passes, however soon a deadline is */
-#define REST_FACTOR 9                  /* and for this many times as long as the last pass took */
+#define REST_FACTOR 9                  /* and for this many times as long as looking took */
 #define SLEEP_SHARE 2                  /* of the period: a hold that is made and ends while we sleep waits no longer */
 #define WATCHDOG_SHARE 3               /* heartbeats within the manager's interval */
 #define PERIOD_MIN_NS UINT64_C(1000000)
@@ -214,15 +214,21 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 }
 
 /*
- * At most a tenth of the time goes into passes, however large the segments are and however soon deadlines follow, unless
- * that would be later than the period allows.
+ * At most a tenth of the time goes into looking for what is due, however large the segments are and however soon deadlines
+ * follow, unless that would be later than the period allows. What ends holds is no part of it: where a pass has ended some and
+ * more came due meanwhile, another follows at once, and tells what a look alone takes.
  */
 static void pass(struct reaper *r)
 {
-    uint64_t start = now_ns();
-    uint64_t next = fleet_pass(&r->fleet);
-    uint64_t end = now_ns();
-    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * (end - start)), sleep = r->period_ns / SLEEP_SHARE;
+    uint64_t start = now_ns(), expired = r->fleet.expired;
+    uint64_t next = fleet_pass(&r->fleet), end = now_ns(), looked = end - start;
+    if (next == 0 && r->fleet.expired > expired) {
+        start = end;
+        next = fleet_pass(&r->fleet);
+        end = now_ns();
+        looked = min_u64(2 * (end - start), looked + (end - start));
+    }
+    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * looked), sleep = r->period_ns / SLEEP_SHARE;
     r->pass_at = end + max_u64(min_u64(next, sleep), min_u64(rest, sleep));
 }
 
