@@ -87,8 +87,8 @@ enum tlshm_reason {
     TLSHM_PAUSED = 3,            /* the segment or a scope is paused */
     TLSHM_SHUTOFF = 4,           /* emergency shutoff: until a person resumes */
     TLSHM_REQUEST_TOO_LARGE = 5, /* above what a scope allows a single request: no retry helps */
-    TLSHM_UNKNOWN_MODEL = 6, /* no price for the model and cost is limited. Reserved: this version never returns it */
-    TLSHM_FULL = 7,          /* no room for one more scope or reservation */
+    TLSHM_UNKNOWN_MODEL = 6,     /* the model has no price, and the scope limits cost */
+    TLSHM_FULL = 7,              /* no room for one more scope or reservation */
     TLSHM_REASONS = 8
 };
 
@@ -262,6 +262,8 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
  * judged by its level's default tier, overdue holds are taken for expired. TLSHM_REPLAY: the request's idempotency key has
  * its first answer. The answer is true of one moment of the call and promises nothing for later: who means to spend
  * reserves. While other calls change the scopes over and over again, each scope is judged as of a moment of its own.
+ * It judges amounts, as tlshm_reserve() does: a call by model (tlshm/model.h) fits if the amounts of its guess do and it is
+ * priced, or no scope limits cost; an idempotency key that such a call has used is EMISMATCH here.
  * Works read-only. Allocates memory: not for signal handlers. `why` (may be NULL) is set on TLSHM_REFUSED only.
  * Returns TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY, or -EINVAL -EKEY -ELEVEL -ERANGE -EEMPTY -EMISMATCH -ESTALE -ENOMEM
  * -ECORRUPT.
@@ -346,6 +348,8 @@ typedef struct tlshm_reservation_info {
     uint64_t ended_ago_ns;  /* not HELD: since it ended */
     uint32_t owner_pid;     /* the process that reserved, as that process saw its pid */
     uint64_t tag;
+    uint32_t model;   /* what it was reserved for, a number for tlshm_model_get() (tlshm/model.h); 0: not told */
+    uint32_t service; /* with a model: enum tlshm_service (tlshm/price.h) */
     unsigned idempotency_len;
     unsigned char idempotency_key[TLSHM_IDEMPOTENCY_MAX];
 } tlshm_reservation_info;

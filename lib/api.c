@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api.c - the daily calls: check arguments, resolve keys, call the rules, translate the answer. */
+#include "api.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -121,29 +123,39 @@ static int refuse_full(tlshm_refusal *why)
 
 #define STALE_TRIES 8 /* scopes recycled between look-up and use, so many times in one call: not by chance */
 
+/* Calls by model have nothing that the straight way knows of. */
+TL_INLINE int limiter_reserve(struct tl_thread *thread, const tlshm_request *request, const struct tl_ask_model *model,
+                              struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
+{
+    return model ? tl_limiter_reserve_anyhow(thread, request, model, ask, id, no)
+                 : tl_limiter_reserve(thread, request, ask, id, no);
+}
+
 /* The scopes are resolved anew, as often as one of them proves to be recycled. */
-TL_COLD static int reserve_stale(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask,
-                                 tlshm_id *id, struct tl_no *no)
+TL_COLD static int reserve_stale(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request,
+                                 const struct tl_ask_model *model, struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
 {
     int rc = -TLSHM_ESTALE;
     for (unsigned tries = 1; rc == -TLSHM_ESTALE && tries < STALE_TRIES && has_keys(request); tries++) {
         rc = resolve_all(t, thread, request, true, ask);
         if (rc == 0)
-            rc = tl_limiter_reserve(thread, request, ask, id, no);
+            rc = limiter_reserve(thread, request, model, ask, id, no);
     }
     return rc;
 }
 
-static int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id, tlshm_refusal *why)
+/* `model` may be NULL. */
+TL_INLINE int reserve(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request,
+                      const struct tl_ask_model *model, tlshm_id *id, tlshm_refusal *why)
 {
     struct tl_ask ask;
     struct tl_no no = {.detailed = why != NULL};
     tlshm_id made = 0;
     int rc = resolve_all(t, thread, request, false, &ask);
     if (TL_LIKELY(rc == 0))
-        rc = tl_limiter_reserve(thread, request, &ask, &made, &no);
+        rc = limiter_reserve(thread, request, model, &ask, &made, &no);
     if (TL_UNLIKELY(rc == -TLSHM_ESTALE))
-        rc = reserve_stale(t, thread, request, &ask, &made, &no);
+        rc = reserve_stale(t, thread, request, model, &ask, &made, &no);
     if (TL_UNLIKELY(rc == -TLSHM_ENOROOM)) {
         tl_count(&thread->hand.seat->counter[SHM_N_REFUSED + TLSHM_FULL]);
         return refuse_full(why);
@@ -165,7 +177,7 @@ static int reserve_anyhow(tlshm_t *t, const tlshm_request *request, tlshm_id *id
     rc = tl_segment_enter(t, &thread);
     if (rc < 0)
         return rc;
-    rc = reserve(t, thread, request, id, why);
+    rc = reserve(t, thread, request, NULL, id, why);
     tl_segment_leave(thread);
     return tl_segment_answer(t, rc);
 }
@@ -184,6 +196,13 @@ int tlshm_reserve(tlshm_t *t, const tlshm_request *request, tlshm_id *id, tlshm_
         return TLSHM_REFUSED;
     *id = made;
     return TLSHM_OK;
+}
+
+int tl_api_reserve_in(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request,
+                      const struct tl_ask_model *model, tlshm_id *id, tlshm_refusal *why)
+{
+    int rc = id ? check_request(request) : -TLSHM_EINVAL;
+    return rc < 0 ? rc : reserve(t, thread, request, model, id, why);
 }
 
 int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint64_t tokens, uint64_t cost_nusd,
@@ -223,7 +242,7 @@ static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_ref
     struct tl_ask ask;
     struct tl_no no = {.detailed = why != NULL};
     int rc = -TLSHM_ESTALE;
-    tl_ask_fill(&ask, request);
+    tl_ask_fill(&ask, request, NULL);
     for (unsigned tries = 0; rc == -TLSHM_ESTALE && tries < STALE_TRIES; tries++) {
         rc = tl_fit_resolve(fit, tries > 0, &ask);
         if (rc == -TLSHM_ENOROOM)

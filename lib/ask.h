@@ -7,6 +7,13 @@
 
 #include "base.h"
 
+/* What a request is for that began with counts of a model (bymodel.c). */
+struct tl_ask_model {
+    uint64_t word;        /* what the body is to say of it (body.h) */
+    uint64_t fingerprint; /* of what the amounts were estimated from: they differ from one repeat to the next */
+    bool unpriced;        /* nobody knows what it costs: refused where cost is limited */
+};
+
 struct tl_ask {
     unsigned scopes;
     uint64_t scope[TLSHM_SCOPES_MAX]; /* handles, in the caller's order */
@@ -16,12 +23,14 @@ struct tl_ask {
     uint64_t tag;
     const void *key; /* idempotency key, or NULL */
     size_t key_len;
-    uint64_t fingerprint; /* of scopes and amounts: what a repeat of the key must match */
+    uint64_t fingerprint;             /* with a key: what a repeat of it must match */
+    const struct tl_ask_model *model; /* NULL: amounts alone were given */
 };
 
 /* All but the scopes, which were resolved before, and the fingerprint. */
-TL_INLINE void tl_ask_fill(struct tl_ask *ask, const tlshm_request *request)
+TL_INLINE void tl_ask_fill(struct tl_ask *ask, const tlshm_request *request, const struct tl_ask_model *model)
 {
+    ask->model = model;
     ask->scopes = request->scope_count;
     tl_copy_private(ask->need, request->estimate.of, TLSHM_UNITS);
     ask->need[TLSHM_REQUESTS] = tl_max(ask->need[TLSHM_REQUESTS], 1);

@@ -4,6 +4,7 @@
 
 TL_COLD static void read_wide(const struct shm_body *from, struct tl_body *to)
 {
+    to->model = tl_peek(&from->wide.model);
     for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++) {
         to->charged[tl_body_wide[i]] = tl_peek(&from->wide.charged[i]);
         to->estimate[tl_body_wide[i]] = tl_peek(&from->wide.estimate[i]);
@@ -49,6 +50,7 @@ void tl_body_rest(const struct shm_body *from, enum tl_depth depth, struct tl_bo
 
 static void write_wide(struct shm_body *to, const struct tl_body *from)
 {
+    tl_store_relaxed(&to->wide.model, tl_body_model(from));
     for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++) {
         tl_store_relaxed(&to->wide.charged[i], from->charged[tl_body_wide[i]]);
         tl_store_relaxed(&to->wide.estimate[i], from->estimate[tl_body_wide[i]]);

@@ -16,6 +16,7 @@ struct tl_body {
     uint64_t request; /* with an idempotency key; else 0 */
     uint64_t scope[TLSHM_SCOPES_MAX];
     uint64_t idempotency[TLSHM_IDEMPOTENCY_MAX / 8];
+    uint64_t model; /* if it is wide: see tl_body_model() */
 };
 
 #define TL_BODY_WIDE (UINT64_C(1) << 48)
@@ -92,6 +93,14 @@ TL_INLINE bool tl_body_is_orphan(const struct tl_map *map, const struct tl_body 
         return false;
     return !tl_owner_epoch_is(body->owner, tl_load(&map->seats[seat].epoch));
 }
+
+/* {service:4 | model + 1:24} of a reservation that was made for a model, else 0. */
+TL_INLINE uint64_t tl_body_model(const struct tl_body *body)
+{
+    return body->info & TL_BODY_WIDE ? body->model : 0;
+}
+
+#define TL_MODEL_SERVICE 24 /* the lowest bit of the service in such a word */
 
 TL_INLINE bool tl_amounts_wide(const uint64_t *of)
 {

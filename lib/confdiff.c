@@ -347,6 +347,7 @@ static void compare_geometry(struct diff *d)
         {"seats", n->seats, w->seats},
         {"tiers", n->tiers, w->tiers},
         {"limit_lists", n->limit_lists, w->limit_lists},
+        {"models", n->models, w->models},
         {"retention", n->retention_ns, w->retention_ns},
     };
     for (size_t i = 0; i < TL_COUNT_OF(sizes); i++) {

@@ -250,33 +250,3 @@ int tlshm_config_read(tlshm_config **out, tlshm_t *t)
         rc = read_once(out, t);
     return rc == 1 ? -TLSHM_ECONTENDED : rc;
 }
-
-/* -------------------------------------------------------------------------------------------------------------- idle */
-
-struct idle {
-    tlshm_config_fault fault;
-    void *context;
-    int count;
-};
-
-static void tell_idle(struct idle *idle, unsigned line, const char *what)
-{
-    if (idle->fault)
-        idle->fault(idle->context, line, 1, what);
-    idle->count++;
-}
-
-int tlshm_config_idle(const tlshm_config *config, tlshm_config_fault fault, void *context)
-{
-    struct idle idle = {fault, context, 0};
-    if (!config)
-        return -TLSHM_EINVAL;
-    static const struct {
-        unsigned section;
-        const char *name;
-    } sections[] = {{TLSHM_CONFIG_ESTIMATES, "estimates"}};
-    for (size_t i = 0; i < TL_COUNT_OF(sections); i++)
-        if (config->settings.sections & sections[i].section)
-            tell_idle(&idle, config->section_line[tl_top_bit(sections[i].section)], sections[i].name);
-    return idle.count;
-}

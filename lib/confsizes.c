@@ -91,6 +91,7 @@ static const struct tl_field geometry_fields[] = {
     SIZE(seats),
     SIZE(tiers),
     SIZE(limit_lists),
+    SIZE(models),
     {"retention", read_retention, offsetof(tlshm_geometry, retention_ns), 0},
     {"mode", read_mode, offsetof(tlshm_geometry, mode), 0},
     {"group", read_group, offsetof(tlshm_geometry, group), 0},

@@ -143,7 +143,7 @@ static bool begin(struct writer *w, const tlshm_config *c, unsigned section, con
 static bool says_nothing(const tlshm_geometry *g)
 {
     return !(g->scopes || g->reservations || g->limits_per_scope || g->slices || g->seats || g->tiers ||
-             g->limit_lists || g->retention_ns || g->mode || g->group || g->virtual_clock);
+             g->limit_lists || g->models || g->retention_ns || g->mode || g->group || g->virtual_clock);
 }
 
 static void put_geometry(struct writer *w, const tlshm_config *c)
@@ -159,6 +159,7 @@ static void put_geometry(struct writer *w, const tlshm_config *c)
     put_number(w, "seats", g->seats);
     put_number(w, "tiers", g->tiers);
     put_number(w, "limit_lists", g->limit_lists);
+    put_number(w, "models", g->models);
     tlshm_duration_format(g->retention_ns, text, sizeof text);
     if (g->retention_ns)
         put_value(w, 2, "retention", text);

@@ -3,6 +3,7 @@
 #include "ending.h"
 
 #include "book.h"
+#include "models.h"
 #include "views.h"
 
 /* Reads the reservation of an id into txn.was and puts its scopes in order. */
@@ -166,6 +167,15 @@ static void count_end(struct tl_thread *thread, const struct end_step *step)
     tl_count(&thread->hand.seat->counter[which]);
 }
 
+/* Whoever's operation settled a call that it knows the output of teaches it: so each call is learned once. */
+TL_INLINE void teach(const struct tl_thread *thread, const struct end_step *step, const struct tl_actual *used)
+{
+    uint64_t model = tl_body_model(&thread->txn.was.body);
+    bool known = step->status == SHM_SETTLED && used->outcome == TLSHM_EXACT && used->of;
+    if (TL_UNLIKELY(model != 0) && known && used->of[TLSHM_OUTPUT_TOKENS])
+        tl_models_teach(thread->hand.map, (uint32_t)(model & SHM_NODE_MASK), used->of[TLSHM_OUTPUT_TOKENS]);
+}
+
 int tl_ending_run_anyhow(struct tl_thread *thread, tlshm_id id, const struct tl_ending *ending, tlshm_result *result,
                          uint64_t *lag_ns)
 {
@@ -199,6 +209,7 @@ int tl_ending_run_anyhow(struct tl_thread *thread, tlshm_id id, const struct tl_
             return rc;
         if (TL_LIKELY(rc == 1)) {
             count_end(thread, &step);
+            teach(thread, &step, &ending->used);
             if (lag_ns)
                 *lag_ns = txn->now > txn->was.body.deadline ? txn->now - txn->was.body.deadline : 0;
             return report_end(&txn->was.body, step.status, result, step.verdict);

@@ -259,7 +259,7 @@ static int clear_the_way(struct tl_fit *fit)
 static int decide(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
 {
     struct tl_thread *thread = &fit->thread;
-    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL};
+    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, false};
     unsigned scopes = thread->txn.cells;
     if (tl_verdict_stopped(thread, scopes, no))
         return TLSHM_REFUSED;

@@ -49,7 +49,7 @@ uint64_t tl_idempotency_fingerprint(const struct tl_ask *ask)
     uint64_t set = 0;
     for (unsigned i = 0; i < ask->scopes; i++)
         set += tl_hash(&ask->scope[i], sizeof ask->scope[i], 1);
-    return tl_hash(ask->need, sizeof ask->need, set);
+    return ask->model ? ask->model->fingerprint + set : tl_hash(ask->need, sizeof ask->need, set);
 }
 
 int tl_idempotency_find(struct tl_thread *thread, const struct tl_ask *ask, tlshm_id *id)

@@ -12,7 +12,7 @@
 #include "ask.h"
 #include "segment.h"
 
-/* What a repeat of the key must match: the set of scopes and the amounts. */
+/* What a repeat of the key must match: the set of scopes, and the amounts or what those are estimated from. */
 uint64_t tl_idempotency_fingerprint(const struct tl_ask *ask);
 
 /* TLSHM_REPLAY and the id; 0: the key is new; -TLSHM_EMISMATCH; -TLSHM_ECORRUPT. */

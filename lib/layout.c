@@ -20,6 +20,7 @@ static const struct range ranges[] = {
     FIELD(seats, 256, 1, 4000),
     FIELD(tiers, 64, 1, 4096),
     FIELD(limit_lists, 1024, 1, 1000000),
+    FIELD(models, 256, 1, 100000),
 };
 
 int tl_layout_geometry(tlshm_geometry *geometry, const char **what)
@@ -77,6 +78,7 @@ static void count_entries(struct tl_map *map, const tlshm_geometry *g)
     map->sheet_count = map->cell_count + g->seats * SHM_SPARES;
     map->body_count = map->record_count + g->seats;
     map->list_count = g->limit_lists;
+    map->model_count = g->models;
     map->bucket_mask = power_of_two(map->scope_end) - 1;
     map->limits = g->limits_per_scope;
     map->slices = g->slices;
@@ -112,6 +114,7 @@ uint64_t tl_layout_place(struct tl_map *map, const tlshm_geometry *geometry, voi
     map->horizons = place(base, &end, sizeof *map->horizons * (uint64_t)map->block_count);
     map->history = place(base, &end, sizeof *map->history * (uint64_t)geometry->scopes * map->limits * map->ring_words);
     map->next_policy = place(base, &end, sizeof *map->next_policy * ((uint64_t)map->scope_end + 1));
+    map->models = place(base, &end, sizeof *map->models * (uint64_t)map->model_count);
     map->bytes = end;
     return end;
 }
@@ -185,6 +188,7 @@ uint64_t tl_layout_fingerprint(void)
         sizeof(struct shm_window),
         sizeof(struct shm_body),
         sizeof(struct shm_record),
+        sizeof(struct shm_model),
         sizeof(struct tl_zone),
         sizeof(pthread_mutex_t),
         offsetof(struct shm_header, flags),
@@ -200,6 +204,7 @@ uint64_t tl_layout_fingerprint(void)
         offsetof(struct shm_body, generation),
         offsetof(struct shm_body, wide),
         offsetof(struct shm_body, more_scopes),
+        offsetof(struct shm_model, bucket),
         SHM_POLICY_VERSION,
         SHM_NARROW_WORDS,
         SHM_SECOND,
@@ -211,6 +216,8 @@ uint64_t tl_layout_fingerprint(void)
         SHM_LEVELS_MAX,
         SHM_ZONES_MAX,
         SHM_IDEM_SHARE,
+        SHM_MODEL_BITS,
+        SHM_MODEL_TOP,
         TLSHM_UNITS,
     };
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -242,6 +249,7 @@ void tl_layout_read_geometry(const struct shm_header *header, tlshm_geometry *ou
     out->tiers = (uint32_t)tl_min(word[5], UINT32_MAX);
     out->limit_lists = (uint32_t)tl_min(word[6], UINT32_MAX);
     out->retention_ns = word[7];
+    out->models = (uint32_t)tl_min(tl_load_relaxed(&header->models), UINT32_MAX);
     out->virtual_clock = tl_load_relaxed(&header->virtual_clock) != 0;
 }
 
@@ -251,5 +259,6 @@ void tl_layout_write_geometry(struct shm_header *header, const tlshm_geometry *g
                               g->seats,  g->tiers,        g->limit_lists,      g->retention_ns};
     for (unsigned i = 0; i < 8; i++)
         tl_store_relaxed(&header->geometry[i], word[i]);
+    tl_store_relaxed(&header->models, g->models);
     tl_store_relaxed(&header->virtual_clock, g->virtual_clock != 0);
 }

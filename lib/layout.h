@@ -15,6 +15,7 @@
  *            horizons      one word a block of SHM_BLOCK reservations: when the first of them may end
  *            history       rings of {tag, counter}: per scope cell and limit
  *            changes       one word a cell of the first two kinds, and one more: see pending.h
+ *            models        what was learned of each model's output: see models.h
  *
  * Every section starts on a page. Their places follow from the geometry alone; nothing that is read from the file
  * later is used as an address. Links are indices, and each is checked where it is followed.
@@ -26,6 +27,7 @@
  *   ref of a body      unmarked as above, or any word with a mark in its lowest two bits
  *   cur of a seat      {operation:63 | open:1}
  *   horizon            {time:44 | doubted:1 | tied:1 | version:18}      changed by CAS only, see horizon.h
+ *   state of a model   {free 0, claimed 1, live 2 : 2 | seat:12 and epoch:50, or the name's hash:62}  CAS, then published
  *
  * INVARIANTS
  *   I1  Each sheet is in exactly one place: the head of a cell, or a seat's spares. Each body likewise with records.
@@ -37,6 +39,7 @@
  *   I6  due <= the earliest deadline of the HELD reservations that name the scope.
  *   I7  A horizon that is not doubted is not later than the deadline of any HELD reservation of its block, and tied if
  *       one of them is tied to its owner's life.
+ *   I8  A live model stays what it is, and its name has the hash that its state tells.
  *
  * CRASH  A process may die at any store. Memory that only it may write (its seat, its spares, a claimed cell or list)
  * is handed on only when the kernel says that it is dead (robust futex) or after it let go; all else is CAS words.
@@ -64,6 +67,10 @@
 #define SHM_IDEM_ENTRIES 16
 #define SHM_IDEM_SHARE 8 /* one idempotency cell for so many reservations: room for twice their number */
 #define SHM_BLOCK 64     /* reservations that share a horizon; their number is a multiple of it */
+#define SHM_MODEL_BITS 4 /* 16 buckets for each doubling of a model's output ... */
+#define SHM_MODEL_TOP 24 /* ... up to 2^24 tokens; what is above counts as that */
+#define SHM_MODEL_BUCKETS ((SHM_MODEL_TOP - SHM_MODEL_BITS + 1) << SHM_MODEL_BITS)
+#define SHM_MODEL_NAME_WORDS 33
 #define SHM_PAGE 4096
 
 enum shm_status { SHM_FREE = 0, SHM_HELD = 1, SHM_SETTLED = 2, SHM_REFUNDED = 3, SHM_EXPIRED = 4 };
@@ -168,7 +175,8 @@ struct shm_body {
     struct {
         tl_word charged[SHM_PLAIN_UNITS];
         tl_word estimate[SHM_PLAIN_UNITS];
-        tl_word unused[2];
+        tl_word model; /* {service:4 | model + 1:24}, 0: none */
+        tl_word unused;
     } wide;
     tl_word more_scopes[TLSHM_SCOPES_MAX - 2];
     tl_word unused;
@@ -237,7 +245,7 @@ struct shm_header {
     tl_word first_generation;
     tl_word namespace_boot; /* the creator's clock offsets, see clock.h */
     tl_word namespace_mono;
-    tl_word unused;
+    tl_word models;   /* of the geometry */
     tl_word checksum; /* of all above */
     /* changed by people, read by every call */
     alignas(TL_LINE) tl_word flags;
@@ -266,6 +274,18 @@ struct shm_zone {
     tl_word zone[(sizeof(struct tl_zone) + 7) / 8];
 };
 
+/*
+ * What was learned of one model. Claimed by a seat, filled, published, and never anything else afterwards: reservations
+ * name it by its number.
+ */
+struct shm_model {
+    alignas(TL_LINE) tl_word state;
+    tl_word learned;                    /* outputs ever */
+    tl_word name[SHM_MODEL_NAME_WORDS]; /* {length of the provider:8 | of the model:8 | both, in lower case} */
+    /* {age:32 | weight:32} of the outputs of this size, see models.h */
+    alignas(TL_LINE) tl_word bucket[SHM_MODEL_BUCKETS];
+};
+
 _Static_assert(sizeof(struct shm_balance) == TL_LINE, "a line of a balance");
 _Static_assert(sizeof(struct shm_window) == SHM_WINDOW_WORDS * 8, "window");
 _Static_assert(offsetof(struct shm_sheet, after) == TL_LINE && offsetof(struct shm_sheet, window) == 320, "sheet");
@@ -280,6 +300,7 @@ _Static_assert(offsetof(struct shm_seat, step) == 32, "an operation on two cells
 _Static_assert(offsetof(struct shm_header, checksum) == SHM_IDENTITY_WORDS * 8, "header");
 _Static_assert(sizeof(struct shm_header) <= SHM_PAGE, "header");
 _Static_assert(sizeof(struct tl_zone) % 8 == 0, "zone");
+_Static_assert(offsetof(struct shm_model, bucket) == 320 && sizeof(struct shm_model) == 3008, "model");
 
 /* ------------------------------------------------------------------------------------------ words, packed and taken apart */
 
@@ -352,6 +373,7 @@ struct tl_map {
     tl_word *horizons;
     tl_word *history;
     tl_word *next_policy; /* scope_end + 1 words */
+    struct shm_model *models;
     uint64_t bytes;
     uint64_t retention_ns;
     uint32_t tier_cells; /* tiers and levels: cells [0, tier_cells) */
@@ -365,6 +387,7 @@ struct tl_map {
     uint32_t block_count; /* of SHM_BLOCK reservations */
     uint32_t list_count;
     uint32_t bucket_mask;
+    uint32_t model_count;
     uint32_t limits;     /* most limits of a scope */
     uint32_t slices;     /* most buckets of a rolling window */
     uint32_t ring_words; /* words of one window's ring, a power of two */

@@ -72,6 +72,8 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
             continue;
         if (TL_UNLIKELY(tl_verdict_stopped(thread, scopes, no)))
             return TLSHM_REFUSED;
+        if (TL_UNLIKELY(want->unpriced) && tl_verdict_unpriced(thread, scopes, no))
+            return TLSHM_REFUSED;
         if (!tl_verdict_refused(thread, scopes, want, no)) {
             note_ceilings(thread, scopes);
             return 0;
@@ -138,6 +140,7 @@ static void set_delta(struct tl_txn *txn, const uint64_t *need)
 TL_COLD static void write_rare(struct shm_body *to, const struct tl_ask *ask)
 {
     uint64_t key[TLSHM_IDEMPOTENCY_MAX / 8] = {0};
+    tl_store_relaxed(&to->wide.model, ask->model ? ask->model->word : 0);
     for (unsigned i = 0; i < SHM_PLAIN_UNITS; i++) {
         tl_store_relaxed(&to->wide.charged[i], 0);
         tl_store_relaxed(&to->wide.estimate[i], ask->need[tl_body_wide[i]]);
@@ -184,7 +187,8 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
                        bool *stepped)
 {
     struct tl_txn *txn = &thread->txn;
-    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL};
+    bool unpriced = ask->model && ask->model->unpriced;
+    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, unpriced};
     int rc = tl_views_order(thread->hand.map, txn, ask->scope, ask->scopes);
     if (rc == 0)
         rc = admit(thread, ask->scope, ask->scopes, &want, no);
@@ -233,11 +237,11 @@ static bool make_room(struct tl_thread *thread, const struct tl_no *no, bool *ma
     return tl_expiry_all(thread, NULL) > 0;
 }
 
-int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask, tlshm_id *id,
-                              struct tl_no *no)
+int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, const struct tl_ask_model *model,
+                              struct tl_ask *ask, tlshm_id *id, struct tl_no *no)
 {
     bool stepped = false, made = false;
-    tl_ask_fill(ask, request);
+    tl_ask_fill(ask, request, model);
     if (ask->key)
         ask->fingerprint = tl_idempotency_fingerprint(ask);
     for (unsigned failures = 0; failures < TL_TRIES_MAX; failures++) {
@@ -312,7 +316,7 @@ static int admit_more(struct tl_thread *thread, const uint64_t *more, uint64_t t
 {
     struct tl_record held = thread->txn.was; /* admitting may expire others, in the same txn */
     uint64_t whole[TLSHM_UNITS];
-    const struct tl_want want = {more, whole, ttl_ns, &held.body};
+    const struct tl_want want = {more, whole, ttl_ns, &held.body, false};
     bool amounts = false;
     for (unsigned u = 0; u < TLSHM_UNITS; u++) {
         amounts |= more[u] != 0;

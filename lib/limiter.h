@@ -13,9 +13,9 @@
 #include "segment.h"
 #include "straight.h"
 
-/* tl_limiter_reserve(), the general way. */
-int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, struct tl_ask *ask, tlshm_id *id,
-                              struct tl_no *no);
+/* tl_limiter_reserve(), the general way. `model` may be NULL; all calls by model go this way. */
+int tl_limiter_reserve_anyhow(struct tl_thread *thread, const tlshm_request *request, const struct tl_ask_model *model,
+                              struct tl_ask *ask, tlshm_id *id, struct tl_no *no);
 
 /*
  * TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY or an error. -TLSHM_ESTALE: a handle's scope was recycled. The request's arguments
@@ -28,7 +28,9 @@ TL_INLINE int tl_limiter_reserve(struct tl_thread *thread, const tlshm_request *
     enum tl_straight straight = tl_straight_reserve(thread, request, ask->scope, no->detailed, id);
     if (TL_LIKELY(straight == TL_STRAIGHT_DONE))
         return TLSHM_OK;
-    return straight == TL_STRAIGHT_REFUSED ? TLSHM_REFUSED : tl_limiter_reserve_anyhow(thread, request, ask, id, no);
+    if (straight == TL_STRAIGHT_REFUSED)
+        return TLSHM_REFUSED;
+    return tl_limiter_reserve_anyhow(thread, request, NULL, ask, id, no);
 }
 
 /* TLSHM_OK, TLSHM_REFUSED, TLSHM_ENDED or an error. `more` by unit. */

@@ -210,6 +210,8 @@ void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, t
     out->ended_ago_ns = held && !overdue ? 0 : now - tl_min(now, ended);
     out->owner_pid = tl_owner_pid(body->owner);
     out->tag = body->tag;
+    out->model = (uint32_t)(tl_body_model(body) & SHM_NODE_MASK);
+    out->service = (uint32_t)(tl_body_model(body) >> TL_MODEL_SERVICE & 15);
     out->idempotency_len = tl_body_idempotency_len(body);
     if (out->idempotency_len)
         memcpy(out->idempotency_key, body->idempotency, out->idempotency_len);

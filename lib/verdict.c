@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verdict.c - limits on single requests, latches, and which limit a refusal names. See verdict.h. */
+/* verdict.c - limits on single requests, latches, costs that nobody knows, and which limit a refusal names. See verdict.h. */
 #include "verdict.h"
 
 /* How long it would live in all; 0: no longer than it does already. */
@@ -67,4 +67,20 @@ TL_COLD void tl_verdict_name(const struct tl_thread *thread, unsigned scopes, co
             no->requested = part_of(want, limits->shape[i], thread->txn.now);
             tl_verdict_no(no, why, j, i);
         }
+}
+
+TL_COLD bool tl_verdict_unpriced(const struct tl_thread *thread, unsigned scopes, struct tl_no *no)
+{
+    unsigned best = UINT32_MAX;
+    for (unsigned j = 0; j < scopes; j++) {
+        const struct tl_limits *limits = &thread->memo[j].limits;
+        for (unsigned i = 0; i < limits->count; i++) {
+            bool counts = tl_shape_unit(limits->shape[i]) == TLSHM_COST && limits->cap[i] != TLSHM_UNLIMITED;
+            if (!counts || thread->txn.asked[j] >= best)
+                continue;
+            best = thread->txn.asked[j];
+            tl_verdict_no(no, TLSHM_UNKNOWN_MODEL, j, UINT32_MAX);
+        }
+    }
+    return best != UINT32_MAX;
 }

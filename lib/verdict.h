@@ -17,6 +17,7 @@ struct tl_want {
     const uint64_t *whole; /* what the request comes to with it */
     uint64_t ttl_ns;
     const struct tl_body *held; /* what it is added to; NULL: a new one, which is content with a shorter life */
+    bool unpriced;              /* nobody knows what it costs: nothing that counts cost takes it */
 };
 
 TL_INLINE bool tl_verdict_no(struct tl_no *no, enum tlshm_reason reason, unsigned cell, unsigned limit)
@@ -41,6 +42,9 @@ TL_INLINE bool tl_verdict_stopped(const struct tl_thread *thread, unsigned scope
                                  UINT32_MAX);
     return false;
 }
+
+/* Does a scope limit cost? A cost that nobody knows is not 0: the first that does refuses it, and `no` says which. */
+bool tl_verdict_unpriced(const struct tl_thread *thread, unsigned scopes, struct tl_no *no);
 
 /* The same for limits that are compared otherwise: on single requests, and latches, which go by what was used alone. */
 bool tl_verdict_special(const struct tl_thread *thread, unsigned j, unsigned i, const struct tl_want *want);

@@ -17,6 +17,7 @@
 #include "directory.h"
 #include "ending.h"
 #include "expiry.h"
+#include "models.h"
 
 #define ROUNDS 50 /* walks over the reservations before a scope is called busy */
 
@@ -260,6 +261,13 @@ static void check_directory(struct audit *a)
     }
 }
 
+static void check_models(struct audit *a)
+{
+    for (uint32_t number = 1; number <= a->hand.map->model_count; number++)
+        if (tl_models_is_garbage(a->hand.map, number))
+            fault(a, "model %u has a name that is none (I8)", number);
+}
+
 int tlshm_verify(tlshm_t *t, tlshm_verify_found found, void *context, tlshm_verify_report *report)
 {
     struct audit a = {.t = t, .found = found, .context = context};
@@ -276,6 +284,7 @@ int tlshm_verify(tlshm_t *t, tlshm_verify_found found, void *context, tlshm_veri
     }
     check_nodes(&a);
     check_directory(&a);
+    check_models(&a);
     free(a.scope);
     if (report)
         *report = a.report;

@@ -38,11 +38,12 @@ typedef struct tlshm_geometry {
     uint32_t mode;             /* [0660] permission bits of the file */
     uint32_t group;            /* gid of the file; 0: the creator's own */
     int virtual_clock;         /* 1: time stands still until tlshm_clock_set(): tests, simulations */
+    uint32_t models;           /* [256] models whose outputs are learned (tlshm/model.h), 1 .. 100,000 */
 } tlshm_geometry;
 
 #define TLSHM_GEOMETRY_INIT                                                                                            \
     {                                                                                                                  \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                                \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                             \
     }
 
 /*

@@ -18,6 +18,7 @@
 #define TLSHM_CONFIG_H
 
 #include <tlshm/admin.h>
+#include <tlshm/model.h>
 
 #ifdef __GNUC__
 #pragma GCC visibility push(default)
@@ -113,14 +114,8 @@ typedef struct tlshm_config_price {
     unsigned line;
 } tlshm_config_price;
 
-/* How much to hold for a call whose output is not known yet. 0 where it is not said. */
-typedef struct tlshm_config_estimates {
-    uint64_t output_default; /* tokens, while nothing was learned of a model */
-    uint64_t output_floor;   /* tokens, never less */
-    uint64_t output_cap;     /* tokens, never more */
-    uint32_t quantile_ppm;   /* of what was learned, parts in a million */
-    uint32_t max_share_ppm;  /* the most that one hold may take of a limit */
-} tlshm_config_estimates;
+/* How much to hold for a call whose output is not known yet: for tlshm_model_reserve(). 0 where it is not said. */
+typedef tlshm_bounds tlshm_config_estimates;
 
 typedef struct tlshm_config_settings {
     unsigned sections;       /* TLSHM_CONFIG_... */
@@ -197,12 +192,6 @@ int tlshm_config_diff(tlshm_t *t, const tlshm_config *config, tlshm_config_chang
  */
 int tlshm_config_apply(tlshm_t *t, const tlshm_config *config, tlshm_config_changed changed, void *context,
                        struct tlshm_error *err);
-
-/*
- * What of a configuration a segment of this version has no place for: it is checked and kept, and not in force. `fault`
- * is called for each. Returns how many there are.
- */
-int tlshm_config_idle(const tlshm_config *config, tlshm_config_fault fault, void *context);
 
 #ifdef __cplusplus
 }

@@ -258,7 +258,8 @@ def full_file_system(place):
         mkdir "$P/small" && mount -t tmpfs -o size=300k tmpfs "$P/small"
         if "$T/tlshm" -s "$P/small/s" create; then exit 11; fi
         [ ! -e "$P/small/s" ] || exit 12
-        "$T/tlshm" -s "$P/small/s" create --scopes 2 --reservations 64 --seats 2 --tiers 2 --limit-lists 2 || exit 13
+        "$T/tlshm" -s "$P/small/s" create --scopes 2 --reservations 64 --seats 2 --tiers 2 --limit-lists 2 \\
+            --models 1 || exit 13
         head -c 1m /dev/zero >"$P/small/filler" 2>/dev/null || true
         "$T/tlshm" -s "$P/small/s" reserve agent:a --tokens 5 || exit 14
     """)

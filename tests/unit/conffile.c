@@ -421,20 +421,7 @@ Test(conffile, nothing_of_nothing)
     cr_expect_null(tlshm_config_get_level(NULL, 0));
     cr_expect_null(tlshm_config_get_scope(NULL, 0));
     cr_expect_null(tlshm_config_get_price(NULL, 0));
-    cr_expect_eq(tlshm_config_idle(NULL, NULL, NULL), -TLSHM_EINVAL);
     cr_expect_eq(tlshm_config_write(NULL, NULL, NULL), -TLSHM_EINVAL);
-}
-
-Test(conffile, what_no_segment_holds_is_named)
-{
-    static struct told told;
-    tlshm_config *c =
-        sound("tiers:\n  a: [time 5s per request, tokens 1 per 1h]\n  b: [tokens 1 per 1h]\n"
-              "scopes:\n  user:x: [cost $1 per request]\nshutoff_at: [cost $1 per 1h]\nestimates: {}\nprices: {}\n");
-    told.size = told.count = 0;
-    cr_expect_eq(tlshm_config_idle(c, tell, &told), 1);
-    cr_expect_str_eq(told.text, "7:1 estimates\n");
-    tlshm_config_free(c);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -565,8 +552,8 @@ static void add_share(struct page *p, const char *key)
 static void add_figures(struct page *p)
 {
     if (below(2))
-        add(p, "geometry:\n  scopes: %u\n  limit_lists: %u\n  seats: %u\n", 100 + below(1000), 200 + below(1000),
-            1 + below(100));
+        add(p, "geometry:\n  scopes: %u\n  limit_lists: %u\n  models: %u\n  seats: %u\n", 100 + below(1000),
+            200 + below(1000), 1 + below(100), 1 + below(100));
     if (below(2))
         add(p, "overrun: %s\n", below(2) ? "cap" : "actual");
     if (below(2))

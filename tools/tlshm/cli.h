@@ -38,6 +38,7 @@ enum option_id {
     OPT_SEATS,
     OPT_TIERS,
     OPT_LIMIT_LISTS,
+    OPT_MODELS,
     OPT_RETENTION,
     OPT_MODE,
     OPT_GROUP,

@@ -18,13 +18,12 @@ struct faults {
     struct cli *cli;
     const char *file;
     struct emit *e; /* NULL without --json */
-    const char *note;
 };
 
 static void take_fault(void *context, unsigned line, unsigned column, const char *text)
 {
     struct faults *f = context;
-    fprintf(stderr, "%s:%u:%u: %s%s\n", f->file, line, column, f->note, text);
+    fprintf(stderr, "%s:%u:%u: %s\n", f->file, line, column, text);
     if (!f->e)
         return;
     emit_object_begin(f->e, NULL);
@@ -69,7 +68,7 @@ static int load(struct cli *cli, const char *file, tlshm_config **out, struct fa
 
 static struct faults faults_of(struct cli *cli, const char *file, struct emit *e)
 {
-    return (struct faults){cli, strcmp(file, "-") == 0 ? "standard input" : file, e, ""};
+    return (struct faults){cli, strcmp(file, "-") == 0 ? "standard input" : file, e};
 }
 
 /* Faults of the file are a wrong text, whatever the command: the exit code of wrong usage. */
@@ -104,10 +103,7 @@ static void note_prices(const char *file, const char *path)
 
 void config_notes(struct cli *cli, const char *file, const tlshm_config *config)
 {
-    struct faults f = faults_of(cli, file, NULL);
-    f.note = "note: not in force, segments of this version have no place for it: ";
-    tlshm_config_idle(config, take_fault, &f);
-    note_prices(f.file, tlshm_config_get_settings(config)->prices_path);
+    note_prices(faults_of(cli, file, NULL).file, tlshm_config_get_settings(config)->prices_path);
 }
 
 int run_config_check(void *context, int argc, char **argv)

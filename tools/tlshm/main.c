@@ -51,6 +51,7 @@ static const struct option_row create_options[] = {
     {OPT_SEATS, "seats", 0, "N", "threads that may use the segment at once"},
     {OPT_TIERS, "tiers", 0, "N", "tiers"},
     {OPT_LIMIT_LISTS, "limit-lists", 0, "N", "tiers, and scopes with limits of their own"},
+    {OPT_MODELS, "models", 0, "N", "models whose outputs are learned"},
     {OPT_RETENTION, "retention", 0, "TIME", "how long an expired hold can still be settled"},
     {OPT_MODE, "mode", 0, "OCTAL", "permissions of the file; 0660 if not given"},
     {OPT_GROUP, "group", 0, "GROUP", "group of the file, by name or number"},

@@ -26,6 +26,7 @@ static bool read_counts(struct cli *cli, tlshm_geometry *g)
         {OPT_SEATS, "--seats", &g->seats},
         {OPT_TIERS, "--tiers", &g->tiers},
         {OPT_LIMIT_LISTS, "--limit-lists", &g->limit_lists},
+        {OPT_MODELS, "--models", &g->models},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         uint64_t value;
