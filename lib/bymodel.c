@@ -263,7 +263,9 @@ static int reserve(struct estimating *e, struct tl_thread *thread, const tlshm_r
         return rc;
     full.estimate = g->amounts;
     full.estimate.of[TLSHM_REQUESTS] = requests;
-    uint32_t number = e->number ? e->number : tl_models_enter(&thread->hand, &e->name);
+    uint32_t number = e->number;
+    if (number == TL_MODELS_NONE && (g->priced || !e->prices)) /* else whoever invents names could fill the table */
+        number = tl_models_enter(&thread->hand, &e->name);
     model.word = number | (number ? (uint64_t)e->call->service << TL_MODEL_SERVICE : 0);
     model.unpriced = !g->priced;
     model.fingerprint = fingerprint(e, request);

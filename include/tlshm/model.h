@@ -19,7 +19,8 @@
  *     that is killed inside of that settle may leave the call unlearned.
  *   - Old calls count less and less: half for every 512 of the model that came after them.
  *   - The table of models is of fixed size (`models` of the geometry), and nothing is ever taken out of it. A model for
- *     which there is no room is not learned: everything else goes on.
+ *     which there is no room is not learned: everything else goes on. Nor is one that the price table has no price for, so
+ *     that nobody fills the table with invented names; a default price, or no price table, lets all names in.
  *   - Letter case of models and providers does not matter. A name and its provider have TLSHM_MODEL_MAX bytes together.
  *
  * Fork, threads and processes as tlshm.h says. Not from signal handlers where prices are used (tlshm/price.h). Nothing

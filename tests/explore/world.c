@@ -205,6 +205,7 @@ void world_open(const char *first, const tlshm_limit *limits, unsigned count)
                                .seats = SEATS,
                                .tiers = 2,
                                .limit_lists = 8,
+                               .models = 1,
                                .retention_ns = TICK,
                                .virtual_clock = 1};
     const char *what = "";

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <tlshm/model.h>
 #include <tlshm/stats.h>
 #include <unistd.h>
 
@@ -105,6 +106,21 @@ static void use(tlshm_id id, const char *amounts)
     MUST(tlshm_settle(space.t, id, &actual, TLSHM_EXACT, NULL) == TLSHM_OK, "settle");
 }
 
+/* A model with calls enough for a bound, and a hold of it. */
+static void learn(void)
+{
+    struct ask a;
+    tlshm_id id = 0;
+    const tlshm_model_call call = {.model = "known", .max_output = 10, .counts = {.input_total = 1}};
+    const tlshm_model_usage usage = {.counts = {.input_total = 1, .output_total = 9}};
+    ask_for(&a, "agent:b", NULL);
+    for (unsigned i = 0; i < 20; i++) {
+        MUST(tlshm_model_reserve(space.t, &a.request, &call, NULL, NULL, &id, NULL, NULL) == TLSHM_OK, "reserve");
+        if (i < 19)
+            MUST(tlshm_model_settle(space.t, id, &usage, TLSHM_EXACT, NULL, NULL, NULL) == TLSHM_OK, "settle");
+    }
+}
+
 static void lead_a_life(void)
 {
     tlshm_limit tier = limit_of("tokens 10000 per 1m/4");
@@ -122,6 +138,7 @@ static void lead_a_life(void)
     hold("agent:b tenant:t global: user:u", "tokens=3 cost=2", NULL, SEC(600));
     hold("agent:a tenant:t", "tokens=10 cost=5", "third", SEC(5));
     MUST(tlshm_scope_pause(space.t, "user:u", 0, 1) == 0, "pause");
+    learn();
     space_at(&space, SEC(80));
 }
 
@@ -153,6 +170,17 @@ static void middle_scope(void)
 static void middle_limits(void)
 {
     space_limits(&space, "agent:a", "tokens 6000 per 1m/4; tool_calls 5 per 1h/2");
+}
+
+static void middle_model(void)
+{
+    struct ask a;
+    tlshm_id id = 0;
+    const tlshm_model_call call = {.model = "new", .counts = {.input_total = 1}};
+    const tlshm_model_usage usage = {.counts = {.input_total = 1, .output_total = 9}};
+    ask_for(&a, "agent:b", NULL);
+    MUST(tlshm_model_reserve(space.t, &a.request, &call, NULL, NULL, &id, NULL, NULL) == TLSHM_OK, "reserve");
+    MUST(tlshm_model_settle(space.t, id, &usage, TLSHM_EXACT, NULL, NULL, NULL) == TLSHM_OK, "settle");
 }
 
 static void attach(void)
@@ -191,7 +219,8 @@ static unsigned open_states(void)
 
 static void make_states(void)
 {
-    static void (*const calls[])(void) = {middle_reserve, middle_settle, middle_reap, middle_scope, middle_limits};
+    static void (*const calls[])(void) = {middle_reserve, middle_settle, middle_reap,
+                                          middle_scope,   middle_limits, middle_model};
     keep_state(false);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         play(calls[i]);
@@ -213,6 +242,7 @@ static void make_ground(void)
                               .seats = 3,
                               .tiers = 3,
                               .limit_lists = 6,
+                              .models = 3,
                               .virtual_clock = 1};
     struct tlshm_error err;
     tlshm_geometry checked = g;
@@ -286,6 +316,8 @@ static void *section(unsigned number, size_t *stride, size_t *count)
         return *stride = sizeof *map.bodies, *count = map.body_count, map.bodies;
     case 9:
         return *stride = sizeof *map.records, *count = map.record_count, map.records;
+    case 11:
+        return *stride = sizeof *map.models, *count = map.model_count, map.models;
     default:
         *stride = sizeof *map.history;
         *count = (size_t)(map.scope_end - map.tier_cells) * map.limits * map.ring_words;
@@ -296,7 +328,7 @@ static void *section(unsigned number, size_t *stride, size_t *count)
 /* Cells, seats, sheets and heads come up more often than the rest: what is followed is there. */
 static tl_word *pick_word(struct bytes *b)
 {
-    static const unsigned char often[] = {0, 1, 2, 3, 4, 4, 4, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 10};
+    static const unsigned char often[] = {0, 1, 2, 3, 4, 4, 4, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 10, 11, 11};
     size_t stride, count;
     unsigned char *base = section(often[bytes_below(b, sizeof often)], &stride, &count);
     size_t entry = bytes_8(b) % count, word = (stride > 2048 ? bytes_16(b) : bytes_8(b)) % (stride / 8);

@@ -7,9 +7,11 @@
  * INPUT  {state} then steps: {opcode, its arguments}. Half of the opcodes are damage.
  */
 #include "ground.h"
+#include "space.h"
 #include "tap.h"
 
 #include <string.h>
+#include <tlshm/model.h>
 #include <tlshm/stats.h>
 
 #define IDS 8
@@ -142,6 +144,45 @@ static void one_settle(void)
     tlshm_amounts actual = any_amounts();
     tlshm_result result;
     CALL(TLSHM_LATE, tlshm_settle, play.t, any_id(), &actual, (enum tlshm_outcome)bytes_below(in(), 3), &result);
+}
+
+/* ------------------------------------------------------------------------------------------------------ calls by model */
+
+static tlshm_bounds any_bounds(void)
+{
+    unsigned which = bytes_8(in());
+    return (tlshm_bounds){.output_default = which & 1 ? bytes_16(in()) : 0,
+                          .quantile_ppm = which & 2 ? 1 + bytes_16(in()) : 0,
+                          .max_share_ppm = which & 4 ? 1 + bytes_16(in()) : 0};
+}
+
+static void one_model_reserve(void)
+{
+    static const char *const names[] = {"known", "new", "other", "more"};
+    struct ask a;
+    tlshm_id id = UNTOUCHED;
+    tlshm_guess guess = {.output = UNTOUCHED};
+    tlshm_refusal why;
+    tlshm_bounds bounds = any_bounds();
+    tlshm_model_call call = {.model = names[bytes_below(in(), 4)], .max_output = bytes_8(in()) / 16};
+    call.counts.input_total = 1 + bytes_8(in());
+    ask_for(&a, bytes_8(in()) % 2 ? "agent:a tenant:t" : "agent:b", NULL);
+    a.request.idempotency_key = bytes_8(in()) % 4 == 0 ? "first" : NULL;
+    a.request.idempotency_len = 5;
+    int rc = CALL(TLSHM_REPLAY, tlshm_model_reserve, play.t, &a.request, &call, &bounds, NULL, &id, &guess, &why);
+    expect_untouched("model_reserve", rc, id);
+    expect_untouched("model_reserve", rc, guess.output);
+    MUST(rc != TLSHM_OK || guess.output <= TLSHM_AMOUNT_MAX, "a guess out of range");
+    if (rc == TLSHM_OK || rc == TLSHM_REPLAY)
+        remember(id);
+}
+
+static void one_model_settle(void)
+{
+    tlshm_model_usage usage = {.counts = {.input_total = bytes_8(in()), .output_total = bytes_16(in())}};
+    tlshm_result result;
+    CALL(TLSHM_LATE, tlshm_model_settle, play.t, any_id(), &usage, (enum tlshm_outcome)bytes_below(in(), 3), NULL,
+         &result, NULL);
 }
 
 static void one_refund(void)
@@ -317,6 +358,23 @@ static void look_at_tiers(tlshm_t *t)
         MUST(++walked < WALK_MAX && strnlen(tier, sizeof tier) < sizeof tier, "levels");
 }
 
+static void look_at_models(tlshm_t *t)
+{
+    tlshm_model_info info;
+    uint32_t cursor = 0;
+    unsigned walked = 0;
+    int rc;
+    while ((rc = CALL(1, tlshm_model_next, t, &cursor, &info)) != 0) {
+        uint64_t output = UNTOUCHED;
+        MUST(++walked < WALK_MAX, "the walk over models does not end");
+        if (rc < 0)
+            continue;
+        MUST(info.model[0] != '\0' && strlen(info.model) + strlen(info.provider) <= TLSHM_MODEL_MAX, "a name");
+        rc = CALL(1, tlshm_model_output, t, info.number, 1 + bytes_16(in()), &output);
+        MUST((rc == 1) == (output != UNTOUCHED), "model_output returned %d", rc);
+    }
+}
+
 static void look_at_seats(tlshm_t *t)
 {
     uint64_t cursor = 0;
@@ -342,6 +400,7 @@ static void look_at_everything(tlshm_t *t)
     look_at_scopes(t);
     look_at_reservations(t);
     look_at_tiers(t);
+    look_at_models(t);
     look_at_seats(t);
     for (unsigned i = 0; i < GROUND_KEYS; i++)
         CALL(0, tlshm_usage, t, ground_keys[i], 0, &usage);
@@ -400,8 +459,8 @@ static void one_attachment(void)
 static void step(void)
 {
     static void (*const calls[])(void) = {
-        one_reserve, one_settle, one_refund, one_extend,     one_resolve, one_remaining, one_limit, one_tier,
-        one_switch,  one_reap,   one_clock,  one_attachment, one_reserve, one_settle,    one_reap,  one_extend,
+        one_reserve, one_settle, one_refund, one_extend,     one_resolve,       one_remaining,    one_limit, one_tier,
+        one_switch,  one_reap,   one_clock,  one_attachment, one_model_reserve, one_model_settle, one_reap,  one_extend,
     };
     unsigned op = bytes_8(in());
     if (op >= 160)

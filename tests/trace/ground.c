@@ -35,6 +35,7 @@ static tlshm_geometry geometry(void)
                             .seats = GROUND_SEATS,
                             .tiers = GROUND_TIERS,
                             .limit_lists = GROUND_LISTS,
+                            .models = 1,
                             .virtual_clock = 1};
 }
 

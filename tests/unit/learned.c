@@ -215,6 +215,7 @@ static tlshm_id hold_numbered(unsigned number)
 Test(learned, a_full_table_loses_no_call)
 {
     tlshm_reservation_info info;
+    cr_assert_eq(tlshm_prices_override(bill.prices, NULL, "input $1 output $1", NULL), 0);
     for (unsigned i = 0; i < 200; i++)
         hold_numbered(i);
     cr_expect_leq(bill_models(bill.space.t), BILL_MODELS);
@@ -232,11 +233,21 @@ Test(learned, a_full_table_loses_no_call)
     cr_expect_eq(tlshm_verify(bill.space.t, NULL, NULL, NULL), 0);
 }
 
+Test(learned, names_that_prices_do_not_have_cannot_fill_the_table)
+{
+    for (unsigned i = 0; i < 5; i++)
+        hold_numbered(i);
+    cr_expect_eq(bill_models(bill.space.t), 0);
+    bill_hold("m", 1, 10);
+    cr_expect_eq(bill_models(bill.space.t), 1);
+}
+
 Test(learned, names_of_all_lengths)
 {
     char name[300] = "", provider[300] = "";
     tlshm_model_call call = bill_call(name, 1, 10);
     tlshm_id id;
+    cr_assert_eq(tlshm_prices_override(bill.prices, NULL, "input $1 output $1", NULL), 0);
     memset(name, 'x', sizeof name);
     memset(provider, 'y', sizeof provider);
     name[255] = '\0';

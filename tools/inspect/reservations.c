@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tlshm/model.h>
+
 #include "inspect.h"
 
 /* ---------------------------------------------------------------------------------------------------------- picking */
@@ -59,6 +61,19 @@ static const char *outcome_name(const tlshm_reservation_info *info)
     return (unsigned)info->outcome < sizeof names / sizeof *names ? names[info->outcome] : "?";
 }
 
+/* What it is for: "provider/model", or as it was named. */
+static void emit_model(struct emit *e, const struct inspect *in, const tlshm_reservation_info *info)
+{
+    tlshm_model_info model;
+    char text[2 * TLSHM_MODEL_MAX + 2];
+    if (!info->model || tlshm_model_get(in->tlshm, info->model, &model) < 0) {
+        emit_null(e, "model", "-");
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s%s", model.provider, model.provider[0] ? "/" : "", model.model);
+    emit_text(e, "model", text);
+}
+
 static void emit_rest(struct emit *e, const tlshm_reservation_info *info)
 {
     if (info->status == TLSHM_SETTLED)
@@ -89,6 +104,7 @@ static void emit_info(struct emit *e, const struct inspect *in, const tlshm_rese
     emit_amounts(e, "charged", &info->charged);
     scopes_of(e, in, info);
     emit_plain(e, "tag", info->tag);
+    emit_model(e, in, info);
     emit_rest(e, info);
 }
 
@@ -115,6 +131,7 @@ static void emit_row(struct emit *e, const struct inspect *in, const tlshm_reser
     emit_text(e, "estimate", amounts_text(info->estimate.of, false, text, sizeof text));
     emit_text(e, "charged", amounts_text(info->charged.of, false, text, sizeof text));
     emit_plain(e, "tag", info->tag);
+    emit_model(e, in, info);
     scopes_of(e, in, info);
 }
 

@@ -6,7 +6,7 @@
 
 #include <tlshm/answer.h>
 
-#include "cli.h"
+#include "calls.h"
 
 static const char *const outcome_names[] = {
     [TLSHM_EXACT] = "exact",
@@ -64,9 +64,12 @@ static void emit_answer(struct emit *e, const tlshm_answer *answer)
     emit_counts(e, "others", &answer->others);
 }
 
-/* EXIT_OK, or the exit code after having reported. */
-static int read_answer(struct cli *cli, const char *name, enum tlshm_provider provider, tlshm_answer *out)
+int answer_read(struct cli *cli, const char *name, tlshm_answer *out)
 {
+    const char *who = cli->value[OPT_PROVIDER];
+    int provider = who ? tlshm_provider_parse(who) : TLSHM_PROVIDER_ANY;
+    if (provider < 0)
+        return options_complain(cli->tool, "unknown provider '%s'; see tlshm(1) for their names", who);
     bool standard = strcmp(name, "-") == 0;
     FILE *file = standard ? stdin : fopen(name, "rb");
     tlshm_answer_parser parser;
@@ -75,7 +78,7 @@ static int read_answer(struct cli *cli, const char *name, enum tlshm_provider pr
 
     if (!file)
         return tool_fail(cli->tool, EXIT_LIBRARY, "%s: %s", name, strerror(errno));
-    tlshm_answer_begin(&parser, provider);
+    tlshm_answer_begin(&parser, (enum tlshm_provider)provider);
     for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;)
         tlshm_answer_feed(&parser, bytes, n);
     if (ferror(file))
@@ -89,13 +92,8 @@ static int read_answer(struct cli *cli, const char *name, enum tlshm_provider pr
 int run_answer(void *context, int argc, char **argv)
 {
     struct cli *cli = context;
-    const char *name = cli->value[OPT_PROVIDER];
-    int provider = name ? tlshm_provider_parse(name) : TLSHM_PROVIDER_ANY;
     tlshm_answer answer;
-
-    if (provider < 0)
-        return options_complain(cli->tool, "unknown provider '%s'; see tlshm(1) for their names", name);
-    int failed = read_answer(cli, argc ? argv[0] : "-", (enum tlshm_provider)provider, &answer);
+    int failed = answer_read(cli, argc ? argv[0] : "-", &answer);
     if (failed)
         return failed;
     struct emit *e = cli_answer(cli);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "calls.h"
 
 /* --------------------------------------------------------------------------------------------------------- amounts */
 
@@ -48,7 +48,7 @@ static void emit_refusing_limit(struct emit *e, const tlshm_refusal *why)
     emit_remaining(e, "remaining", unit, why->remaining);
 }
 
-static int answer_refusal(struct cli *cli, const tlshm_refusal *why)
+int calls_refused(struct cli *cli, const tlshm_refusal *why)
 {
     char text[1024];
     tlshm_refusal_text(why, text, sizeof text);
@@ -135,7 +135,17 @@ static bool read_request(struct cli *cli, const char *command, int argc, char **
     return true;
 }
 
-static int write_id(struct cli *cli, tlshm_id id, bool replay)
+static void emit_guess(struct emit *e, const tlshm_guess *guess)
+{
+    static const char *const sources[] = {
+        [TLSHM_OUTPUT_GIVEN] = "given", [TLSHM_OUTPUT_LEARNED] = "learned", [TLSHM_OUTPUT_ASSUMED] = "assumed"};
+    emit_amounts(e, "estimate", &guess->amounts);
+    emit_u64(e, "output", guess->output);
+    emit_text(e, "output_source", sources[guess->source]);
+    emit_bool(e, "priced", guess->priced != 0);
+}
+
+static int write_id(struct cli *cli, tlshm_id id, bool replay, const tlshm_guess *guess)
 {
     if (!cli->json) {
         printf("%016llx\n", (unsigned long long)id);
@@ -145,13 +155,15 @@ static int write_id(struct cli *cli, tlshm_id id, bool replay)
     emit_text(e, "verdict", "admitted");
     emit_id(e, "id", id);
     emit_bool(e, "replay", replay);
+    if (guess)
+        emit_guess(e, guess);
     return cli_answered(cli, e, EXIT_OK);
 }
 
 /* A hold whose id nobody has seen would stand in the way until its deadline. */
-static int answer_id(struct cli *cli, tlshm_id id, bool replay)
+int calls_admitted(struct cli *cli, tlshm_id id, bool replay, const tlshm_guess *guess)
 {
-    int exit_code = write_id(cli, id, replay);
+    int exit_code = write_id(cli, id, replay, guess);
     if (exit_code != EXIT_OK && !replay)
         tlshm_refund(cli->t, id, NULL);
     return exit_code;
@@ -166,13 +178,19 @@ int run_reserve(void *context, int argc, char **argv)
     tlshm_id id;
     if (!read_request(cli, "reserve", argc, argv, &scopes, &request))
         return EXIT_USAGE;
+    if (!cli->value[OPT_MODEL] && (cli->value[OPT_MAX_OUT] || model_is_meant(cli)))
+        return options_complain(cli->tool, "counts such as --in and --max-out go with --model");
+    if (cli->value[OPT_MODEL]) {
+        request.estimate.of[TLSHM_TOOL_CALLS] = 0; /* part of the counts */
+        return model_reserve(cli, &request);
+    }
     int failed = cli_attach(cli, 0);
     if (failed)
         return failed;
     int rc = tlshm_reserve(cli->t, &request, &id, &why);
     if (rc < 0)
         return cli_error(cli, rc, "reserve", NULL);
-    return rc == TLSHM_REFUSED ? answer_refusal(cli, &why) : answer_id(cli, id, rc == TLSHM_REPLAY);
+    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : calls_admitted(cli, id, rc == TLSHM_REPLAY, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------------- would fit */
@@ -203,7 +221,7 @@ int run_would_fit(void *context, int argc, char **argv)
     int rc = tlshm_would_fit(cli->t, &request, &why);
     if (rc < 0)
         return cli_error(cli, rc, "would-fit", NULL);
-    return rc == TLSHM_REFUSED ? answer_refusal(cli, &why) : answer_fits(cli, rc == TLSHM_REPLAY);
+    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : answer_fits(cli, rc == TLSHM_REPLAY);
 }
 
 /* -------------------------------------------------------------------------------------------------- settle, refund */
@@ -231,7 +249,7 @@ static const char *verdict_word(int verdict)
     return words[verdict];
 }
 
-static int answer_end(struct cli *cli, tlshm_id id, int verdict, const tlshm_result *result)
+int calls_ended(struct cli *cli, tlshm_id id, int verdict, const tlshm_result *result)
 {
     struct emit *e = cli_answer(cli);
     emit_id(e, "id", id);
@@ -267,13 +285,17 @@ int run_settle(void *context, int argc, char **argv)
     enum tlshm_outcome outcome;
     tlshm_result result = {0};
     tlshm_id id;
-    if (!cli_id(cli, argv[0], &id) || !read_outcome(cli, &actual, &outcome))
+    if (!cli_id(cli, argv[0], &id))
+        return EXIT_USAGE;
+    if (model_is_meant(cli))
+        return model_settle(cli, argv[0], id);
+    if (!read_outcome(cli, &actual, &outcome))
         return EXIT_USAGE;
     int failed = cli_attach(cli, 0);
     if (failed)
         return failed;
     int rc = tlshm_settle(cli->t, id, &actual, outcome, &result);
-    return rc < 0 ? cli_error(cli, rc, argv[0], NULL) : answer_end(cli, id, rc, &result);
+    return rc < 0 ? cli_error(cli, rc, argv[0], NULL) : calls_ended(cli, id, rc, &result);
 }
 
 int run_refund(void *context, int argc, char **argv)
@@ -288,7 +310,7 @@ int run_refund(void *context, int argc, char **argv)
     if (failed)
         return failed;
     int rc = tlshm_refund(cli->t, id, &result);
-    return rc < 0 ? cli_error(cli, rc, argv[0], NULL) : answer_end(cli, id, rc, &result);
+    return rc < 0 ? cli_error(cli, rc, argv[0], NULL) : calls_ended(cli, id, rc, &result);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- extend */
@@ -325,5 +347,5 @@ int run_extend(void *context, int argc, char **argv)
     int rc = tlshm_extend(cli->t, id, given ? &more : NULL, ttl, &why);
     if (rc < 0)
         return cli_error(cli, rc, argv[0], NULL);
-    return rc == TLSHM_REFUSED ? answer_refusal(cli, &why) : answer_extend(cli, id, rc);
+    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : answer_extend(cli, id, rc);
 }

@@ -60,6 +60,10 @@ enum option_id {
     OPT_PRIORITY,
     OPT_FLEX,
     OPT_CUT,
+    /* by model */
+    OPT_MODEL,
+    OPT_MAX_OUT,
+    OPT_USAGE,
     OPT_CONFIG,
     /* config */
     OPT_DRY_RUN,
@@ -90,7 +94,7 @@ command_function run_headers, run_estimate;
 command_function run_reserve, run_would_fit, run_settle, run_refund, run_extend, run_remaining, run_usage,
     run_reservation;
 command_function run_price, run_prices, run_prices_reload;
-command_function run_answer;
+command_function run_answer, run_models;
 
 /* The name from --segment or $TLSHM_SEGMENT; NULL after having complained. */
 const char *cli_segment(struct cli *cli);

@@ -19,14 +19,65 @@ static const struct option_row options[] = {
         OPT_TOOLS, "tools", 0, "N", "tool calls"                                                                       \
     }
 
+#define PRICES_ROW                                                                                                     \
+    {                                                                                                                  \
+        OPT_PRICES, "prices", 0, "FILE", "the price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"             \
+    }
+
+#define INPUT_ROWS                                                                                                     \
+    {OPT_IN, "in", 0, "N", "input tokens, all of them, such as 1500 or 10k"},                                          \
+        {OPT_CACHED, "cached", 0, "N", "of these, read from the provider's cache"},                                    \
+        {OPT_CACHE_WRITE, "cache-write", 0, "N", "of these, written to it"},                                           \
+        {OPT_CACHE_WRITE_1H, "cache-write-1h", 0, "N", "of these, written to it for an hour"},                         \
+    {                                                                                                                  \
+        OPT_AUDIO_IN, "audio-in", 0, "N", "of these, audio"                                                            \
+    }
+
+#define OUTPUT_ROWS                                                                                                    \
+    {OPT_OUT, "out", 0, "N", "output tokens, all of them"},                                                            \
+        {OPT_REASONING, "reasoning", 0, "N", "of these, reasoning"},                                                   \
+        {OPT_AUDIO_OUT, "audio-out", 0, "N", "of these, audio"},                                                       \
+    {                                                                                                                  \
+        OPT_SEARCHES, "searches", 0, "N", "web searches that the provider ran"                                         \
+    }
+
+#define PROVIDER_ROW                                                                                                   \
+    {                                                                                                                  \
+        OPT_PROVIDER, "provider", 0, "NAME", "who serves the model; else as its name tells"                            \
+    }
+
+#define SERVICE_ROWS                                                                                                   \
+    {OPT_BATCH, "batch", 0, NULL, "prices of batches"},                                                                \
+        {OPT_PRIORITY, "priority", 0, NULL, "prices of the priority service"},                                         \
+    {                                                                                                                  \
+        OPT_FLEX, "flex", 0, NULL, "prices of the flex service"                                                        \
+    }
+
+#define REQUEST_ROWS                                                                                                   \
+    AMOUNT_ROWS, {OPT_REQUESTS, "requests", 0, "N", "requests; 1 if not given"},                                       \
+        {OPT_AGENT, "agent", 0, "ID", "add the scope agent:ID"},                                                       \
+        {OPT_TENANT, "tenant", 0, "ID", "add the scope tenant:ID"},                                                    \
+        {OPT_TTL, "ttl", 0, "TIME", "the hold's life, such as 90s or 10m; 5m if not given"},                           \
+        {OPT_KEY, "key", 0, "TEXT", "idempotency key: a repeat gets the first answer"},                                \
+    {                                                                                                                  \
+        OPT_TAG, "tag", 0, "NUMBER", "a number of yours, shown by inspection"                                          \
+    }
+
+/* It judges amounts: whoever means a model asks with those of a guess. */
+static const struct option_row would_fit_options[] = {
+    REQUEST_ROWS,
+    OPTION_ROWS_END,
+};
+
 static const struct option_row reserve_options[] = {
-    AMOUNT_ROWS,
-    {OPT_REQUESTS, "requests", 0, "N", "requests; 1 if not given"},
-    {OPT_AGENT, "agent", 0, "ID", "add the scope agent:ID"},
-    {OPT_TENANT, "tenant", 0, "ID", "add the scope tenant:ID"},
-    {OPT_TTL, "ttl", 0, "TIME", "the hold's life, such as 90s or 10m; 5m if not given"},
-    {OPT_KEY, "key", 0, "TEXT", "idempotency key: a repeat gets the first answer"},
-    {OPT_TAG, "tag", 0, "NUMBER", "a number of yours, shown by inspection"},
+    REQUEST_ROWS,
+    {OPT_MODEL, "model", 0, "NAME", "hold what a call of this model may take; with counts in place of amounts"},
+    INPUT_ROWS,
+    {OPT_MAX_OUT, "max-out", 0, "N", "output tokens that the model is allowed, or 'none'; else as was learned"},
+    PROVIDER_ROW,
+    SERVICE_ROWS,
+    PRICES_ROW,
+    {OPT_CONFIG, "config", 0, "FILE", "a configuration whose section 'estimates' holds"},
     OPTION_ROWS_END,
 };
 
@@ -34,6 +85,13 @@ static const struct option_row settle_options[] = {
     AMOUNT_ROWS,
     {OPT_UNKNOWN, "unknown", 0, NULL, "nothing is known: charge the estimate"},
     {OPT_AT_LEAST, "at-least", 0, NULL, "charge the larger of the amounts and the estimate"},
+    {OPT_USAGE, "usage", 0, "FILE", "what the provider answered, a body or an event stream; - is standard input"},
+    INPUT_ROWS,
+    OUTPUT_ROWS,
+    {OPT_MODEL, "model", 0, "NAME", "who answered, where the hold does not tell"},
+    {OPT_PROVIDER, "provider", 0, "NAME", "whose answer --usage is: openai, anthropic, gemini, ...; any if not given"},
+    {OPT_CUT, "cut", 0, NULL, "the connection broke, or reading stopped before the end"},
+    PRICES_ROW,
     OPTION_ROWS_END,
 };
 
@@ -65,11 +123,6 @@ static const struct option_row apply_options[] = {
     OPTION_ROWS_END,
 };
 
-#define PRICES_ROW                                                                                                     \
-    {                                                                                                                  \
-        OPT_PRICES, "prices", 0, "FILE", "the price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"             \
-    }
-
 static const struct option_row prices_options[] = {
     PRICES_ROW,
     OPTION_ROWS_END,
@@ -82,20 +135,11 @@ static const struct option_row reload_options[] = {
 
 static const struct option_row price_options[] = {
     PRICES_ROW,
-    {OPT_IN, "in", 0, "N", "input tokens, all of them, such as 1500 or 10k"},
-    {OPT_CACHED, "cached", 0, "N", "of these, read from the provider's cache"},
-    {OPT_CACHE_WRITE, "cache-write", 0, "N", "of these, written to it"},
-    {OPT_CACHE_WRITE_1H, "cache-write-1h", 0, "N", "of these, written to it for an hour"},
-    {OPT_AUDIO_IN, "audio-in", 0, "N", "of these, audio"},
-    {OPT_OUT, "out", 0, "N", "output tokens, all of them"},
-    {OPT_REASONING, "reasoning", 0, "N", "of these, reasoning"},
-    {OPT_AUDIO_OUT, "audio-out", 0, "N", "of these, audio"},
-    {OPT_SEARCHES, "searches", 0, "N", "web searches that the provider ran"},
-    {OPT_PROVIDER, "provider", 0, "NAME", "who serves the model; else as its name tells"},
+    INPUT_ROWS,
+    OUTPUT_ROWS,
+    PROVIDER_ROW,
     {OPT_AT, "at", 0, "DATE", "2026-03-13 or 2026-03-13T16:30:00Z; now if not given"},
-    {OPT_BATCH, "batch", 0, NULL, "prices of batches"},
-    {OPT_PRIORITY, "priority", 0, NULL, "prices of the priority service"},
-    {OPT_FLEX, "flex", 0, NULL, "prices of the flex service"},
+    SERVICE_ROWS,
     OPTION_ROWS_END,
 };
 
@@ -141,7 +185,7 @@ static const struct command_row commands[] = {
     {"resume", "[SCOPE]", "end pause and shutoff", NULL, 0, 1, run_resume},
     {"overrun", "[actual|cap]", "what a settle above the estimate charges", NULL, 0, 1, run_overrun},
     {"reserve", "[SCOPE]...", "hold an estimate and print the id", reserve_options, 0, -1, run_reserve},
-    {"would-fit", "[SCOPE]...", "say whether a reserve would be admitted", reserve_options, 0, -1, run_would_fit},
+    {"would-fit", "[SCOPE]...", "say whether a reserve would be admitted", would_fit_options, 0, -1, run_would_fit},
     {"settle", "ID", "replace a hold by what was used", settle_options, 1, 1, run_settle},
     {"refund", "ID", "release a hold", NULL, 1, 1, run_refund},
     {"extend", "ID", "add amounts or time to a hold", extend_options, 1, 1, run_extend},
@@ -150,6 +194,7 @@ static const struct command_row commands[] = {
     {"reservation", "ID", "show a reservation", NULL, 1, 1, run_reservation},
     {"price", "MODEL", "print what a call costs, in dollars", price_options, 1, 1, run_price},
     {"prices reload", "", "have all workers read their price files again", reload_options, 0, 0, run_prices_reload},
+    {"models", "", "show what was learned of models", NULL, 0, 0, run_models},
     {"prices", "", "check a price table and show what is in it", prices_options, 0, 0, run_prices},
     {"reap", "", "one pass: expire overdue holds, free dead seats", NULL, 0, 0, run_reap},
     {"answer", "[FILE]", "print what a provider's body or event stream says it used", answer_options, 0, 1, run_answer},

@@ -7,7 +7,7 @@
 
 #include <tlshm/pricing.h>
 
-#include "cli.h"
+#include "calls.h"
 
 #define PUSD_PER_DOLLAR UINT64_C(1000000000000)
 #define SECOND_NS INT64_C(1000000000)
@@ -40,6 +40,13 @@ static int open_prices(struct cli *cli, tlshm_price_warning warning, void *conte
     return rc < 0 ? cli_error(cli, rc, path, &err) : EXIT_OK;
 }
 
+int price_table(struct cli *cli, tlshm_prices **out)
+{
+    const char *named = getenv("TLSHM_PRICES");
+    *out = NULL;
+    return cli->value[OPT_PRICES] || (named && *named) ? open_prices(cli, NULL, NULL, out) : EXIT_OK;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- options */
 
 static bool take_count(struct cli *cli, enum option_id id, uint64_t *out)
@@ -52,7 +59,7 @@ static bool take_count(struct cli *cli, enum option_id id, uint64_t *out)
     return false;
 }
 
-static bool take_counts(struct cli *cli, tlshm_counts *c)
+bool price_counts(struct cli *cli, tlshm_counts *c)
 {
     const struct {
         enum option_id id;
@@ -74,7 +81,7 @@ static bool take_counts(struct cli *cli, tlshm_counts *c)
     return true;
 }
 
-static bool take_service(struct cli *cli, enum tlshm_service *service)
+bool price_service(struct cli *cli, enum tlshm_service *service)
 {
     static const struct {
         enum option_id id;
@@ -236,7 +243,7 @@ int run_price(void *context, int argc, char **argv)
     struct cli *cli = context;
     tlshm_price_call call = {.model = argv[0], .provider = cli->value[OPT_PROVIDER]};
     tlshm_prices *prices = NULL;
-    if (!take_counts(cli, &call.counts) || !take_service(cli, &call.service) || !take_instant(cli, &call.wall_ns))
+    if (!price_counts(cli, &call.counts) || !price_service(cli, &call.service) || !take_instant(cli, &call.wall_ns))
         return EXIT_USAGE;
     int exit_code = open_prices(cli, NULL, NULL, &prices);
     if (exit_code == EXIT_OK)

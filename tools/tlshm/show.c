@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "calls.h"
 
 /* ------------------------------------------------------------------------------------------------------- remaining */
 
@@ -137,6 +137,7 @@ int run_reservation(void *context, int argc, char **argv)
     emit_times(e, &info);
     emit_plain(e, "owner_pid", info.owner_pid);
     emit_plain(e, "tag", info.tag);
+    model_emit(cli, e, &info);
     if (info.idempotency_len)
         emit_bytes(e, "key", info.idempotency_key, info.idempotency_len);
     emit_amounts(e, "estimate", &info.estimate);

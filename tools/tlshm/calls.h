@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.h - what the commands that reserve and settle share, with amounts and by model. */
+#ifndef TOOLS_TLSHM_CALLS_H
+#define TOOLS_TLSHM_CALLS_H
+
+#include <tlshm/model.h>
+
+#include "cli.h"
+
+/* Answers; each returns the exit code. `guess` is NULL for a reserve with amounts. */
+int calls_refused(struct cli *cli, const tlshm_refusal *why);
+int calls_admitted(struct cli *cli, tlshm_id id, bool replay, const tlshm_guess *guess);
+int calls_ended(struct cli *cli, tlshm_id id, int verdict, const tlshm_result *result);
+
+/* Counts and service from their options; false after having complained. */
+bool price_counts(struct cli *cli, tlshm_counts *counts);
+bool price_service(struct cli *cli, enum tlshm_service *service);
+
+/* The table that --prices or $TLSHM_PRICES names, NULL if neither does. EXIT_OK, or the exit code after having reported. */
+int price_table(struct cli *cli, tlshm_prices **out);
+
+/* Reads what a provider answered; "-" is standard input. EXIT_OK, or the exit code after having reported. */
+int answer_read(struct cli *cli, const char *name, tlshm_answer *out);
+
+/* `tlshm reserve --model`, with scopes, ttl, key, tag and requests in place; and the two kinds of `tlshm settle` by counts. */
+int model_reserve(struct cli *cli, const tlshm_request *request);
+int model_settle(struct cli *cli, const char *text, tlshm_id id);
+
+/* Is this settle one by counts? */
+bool model_is_meant(const struct cli *cli);
+
+/* What a reservation is for, into the open object; nothing if it does not tell. */
+void model_emit(struct cli *cli, struct emit *e, const tlshm_reservation_info *info);
+
+#endif
