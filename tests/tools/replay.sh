@@ -244,6 +244,22 @@ sys.exit(not (was["sound"] and exact["sound"] and lost["tokens"] > 0
 PYTHON
 verdict $? "what over-reservation costs is what exact estimates bring"
 
+# Learned bounds: less is held, most calls stay below, and the books are as exact as ever, also when workers are killed.
+run --json --learned "${strict[@]}" --kills 5 "$place/generated-1.csv.gz"
+python3 - "$place/estimated" "$place/out" <<'PYTHON'
+import json, sys
+fixed, learned = (json.load(open(path)) for path in sys.argv[1:])
+ratio = lambda j: sum(m["estimate_nusd"] for m in j["models"]) / sum(m["cost_nusd"] for m in j["models"])
+settled = sum(m["settled"] for m in learned["models"])
+covered = sum(m["settled"] * m["covered"] for m in learned["models"] if m["settled"]) / settled
+print(ratio(fixed), ratio(learned), covered)
+sys.exit(not (learned["sound"] and learned["failed"] == 0 and settled > 100 and ratio(learned) < ratio(fixed)
+              and covered > 0.9 and all(m["covered"] in (1, None) for m in fixed["models"])))
+PYTHON
+verdict $? "what is learned takes the place of the largest output"
+run --learned --exact "$place/fleet.csv"
+says "learned and exact" 2 'exclude each other'
+
 # ------------------------------------------------------------------------------------------------------------ segments
 run --keep "$place/fleet.csv"
 "$tools/tlshm-inspect" -s "$segment" --verify >"$place/out" 2>&1

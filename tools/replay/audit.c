@@ -52,16 +52,17 @@ static void add_to_scope(const struct audit *a, struct scope_sums *sums, uint64_
                 sums->used[unit] += amounts.of[unit];
     } else {
         struct span reserved = {entry->reserved.before_ns, entry->reserved.after_ns};
-        stage_estimate(&s->calls[number], &amounts);
+        stage_estimate(s, number, &amounts);
         add_hold(a, sums, &reserved, &amounts);
     }
 }
 
-static void add_overrun(struct audit *a, const struct stage_call *call)
+static void add_overrun(struct audit *a, uint64_t number)
 {
+    const struct stage *s = a->run->stage;
     tlshm_amounts estimate, actual;
-    stage_estimate(call, &estimate);
-    stage_actual(call, &actual);
+    stage_estimate(s, number, &estimate);
+    stage_actual(&s->calls[number], &actual);
     for (int unit = 0; unit < TLSHM_UNITS; unit++)
         if (actual.of[unit] > estimate.of[unit])
             a->overrun[unit] += actual.of[unit] - estimate.of[unit];
@@ -104,7 +105,7 @@ static void count(struct audit *a, uint64_t number)
         count_refusal(a, entry);
     if (phase == PHASE_SETTLED) {
         check_charge(a, number);
-        add_overrun(a, &a->run->stage->calls[number]);
+        add_overrun(a, number);
     }
     if (phase == PHASE_FAILED) {
         a->failed++;

@@ -141,7 +141,9 @@ static int stage_and_replay(struct settings *s, struct plan *plan, struct report
     /* A trace with dates brings its own. */
     if (strcmp(report->format, trace_format_name(TRACE_AZURE)) == 0)
         s->run.wall_start_ns = plan_start_ns(plan);
-    int code = plan_stage(plan, &head, &stage);
+    if (!tariff_pack(&s->tariff, &head.tariff))
+        return fail("the text of a price is too long");
+    int code = plan_stage(plan, report->tariff, &head, &stage);
     if (code != 0)
         return fail(strerror(code));
     code = replay(s, &stage, report);

@@ -129,7 +129,7 @@ struct ratios {
 
 /* What the calls of one model came to; the money and the ratios are those of the settled ones. */
 struct model_sums {
-    uint64_t requests, settled, unpriced, estimate_nusd, actual_nusd;
+    uint64_t requests, settled, unpriced, covered, estimate_nusd, actual_nusd;
     struct ratios cost, tokens;
 };
 
@@ -149,15 +149,17 @@ static void add_ratio(struct ratios *r, uint64_t estimate, uint64_t actual)
         r->values[r->count++] = (double)estimate / (double)actual;
 }
 
-static void add_call(struct model_sums *m, const struct stage_call *call, uint32_t phase)
+static void add_call(struct model_sums *m, const struct stage *s, uint64_t number)
 {
+    const struct stage_call *call = &s->calls[number];
     tlshm_amounts estimate, actual;
     m->unpriced += !call->priced;
-    if (phase != PHASE_SETTLED)
+    if (s->ledger[number].phase != PHASE_SETTLED)
         return;
-    stage_estimate(call, &estimate);
+    stage_estimate(s, number, &estimate);
     stage_actual(call, &actual);
     m->settled++;
+    m->covered += actual.of[TLSHM_OUTPUT_TOKENS] <= estimate.of[TLSHM_OUTPUT_TOKENS];
     m->estimate_nusd += estimate.of[TLSHM_COST];
     m->actual_nusd += actual.of[TLSHM_COST];
     add_ratio(&m->cost, estimate.of[TLSHM_COST], actual.of[TLSHM_COST]);
@@ -182,7 +184,7 @@ static struct model_sums *sum_models(const struct audit *a, const struct tariff 
     for (size_t i = 0; room && i < t->count; i++)
         room = room_for_ratios(&models[i]);
     for (uint64_t i = 0; room && i < s->head->call_count; i++)
-        add_call(&models[s->calls[i].model], &s->calls[i], s->ledger[i].phase);
+        add_call(&models[s->calls[i].model], s, i);
     if (room)
         return models;
     free_models(models, t->count);
@@ -228,6 +230,10 @@ static void emit_model(struct emit *e, const struct tariff_model *model, struct 
     emit_u64(e, "settled", m->settled);
     emit_amount(e, "cost_nusd", TLSHM_COST, m->actual_nusd);
     emit_amount(e, "estimate_nusd", TLSHM_COST, m->estimate_nusd);
+    if (m->settled > 0)
+        emit_real(e, "covered", (double)m->covered / (double)m->settled, 4);
+    else
+        emit_null(e, "covered", "-");
     emit_ratios(e, &m->cost, "cost_ratio_p50", "cost_ratio_p95");
     emit_ratios(e, &m->tokens, "token_ratio_p50", "token_ratio_p95");
     emit_object_end(e);

@@ -132,15 +132,18 @@ static struct order *sorted(const struct plan *p)
     return orders;
 }
 
-int plan_stage(struct plan *p, struct stage_head *head, struct stage *out)
+int plan_stage(struct plan *p, const struct tariff *tariff, struct stage_head *head, struct stage *out)
 {
     head->call_count = p->call_count;
     head->scope_count = p->key_count;
+    head->model_count = tariff->count;
     struct order *orders = sorted(p);
     int code = orders ? stage_create(out, head) : ENOMEM;
     if (code == 0) {
         for (size_t i = 0; i < p->key_count; i++)
             memcpy(out->scopes[i].key, p->keys[i], strlen(p->keys[i]) + 1);
+        for (size_t i = 0; i < tariff->count; i++)
+            memcpy(out->models[i].name, tariff->models[i]->name, sizeof out->models[i].name);
         for (size_t i = 0; i < p->call_count; i++) {
             out->calls[i] = p->calls[orders[i].call];
             out->calls[i].t_ns = (uint64_t)(orders[i].t_ns - orders[0].t_ns);

@@ -22,7 +22,7 @@ struct plan {
 bool plan_add(struct plan *p, const struct trace_record *record, const struct quote *quote);
 
 /* Sorts the calls by time and copies everything to a new stage. Returns 0 or an errno. */
-int plan_stage(struct plan *p, struct stage_head *head, struct stage *out);
+int plan_stage(struct plan *p, const struct tariff *tariff, struct stage_head *head, struct stage *out);
 
 /* The time of the first call, as the trace tells it; after plan_stage(). */
 int64_t plan_start_ns(const struct plan *p);

@@ -53,6 +53,7 @@ enum {
     OPT_GLOBAL_LIMIT,
     OPT_MAX_OUTPUT,
     OPT_EXACT,
+    OPT_LEARNED,
     OPT_PRICES,
     OPT_PRICE,
     OPT_PRICE_IN,
@@ -87,6 +88,8 @@ static const struct option_row options[] = {
     {OPT_GLOBAL_LIMIT, "global-limit", 0, "LIMIT", "of all together; repeatable; implies --global"},
     {OPT_MAX_OUTPUT, "max-output", 0, "N", "output tokens that a call reserves (32000)"},
     {OPT_EXACT, "exact", 0, NULL, "a call reserves what it will use, as nobody can know, to see what estimates cost"},
+    {OPT_LEARNED, "learned", 0, NULL,
+     "a call reserves what was learned of its model, --max-output until enough is known"},
     {OPT_PRICES, "prices", 'p', "FILE", "price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"},
     {OPT_PRICE, "price", 0, "MODEL=PRICE", "of one model, such as 'm=input $3 output $15'; repeatable"},
     {OPT_PRICE_IN, "price-in", 0, "USD", "a million input tokens, of models without a price (example figure: 5)"},
@@ -281,6 +284,8 @@ static bool take_for_calls(struct settings *s, int id, const struct option_parse
         return take_number(p, 0, TRACE_TOKENS_MAX, &s->tariff.output_bound);
     case OPT_EXACT:
         return s->tariff.exact = true;
+    case OPT_LEARNED:
+        return s->tariff.learned = true;
     case OPT_PRICES:
         s->tariff.table = p->argument;
         return true;
@@ -344,6 +349,7 @@ static bool take(struct settings *s, int id, const struct option_parser *p, bool
     case OPT_GLOBAL_LIMIT:
     case OPT_MAX_OUTPUT:
     case OPT_EXACT:
+    case OPT_LEARNED:
     case OPT_PRICES:
     case OPT_PRICE:
     case OPT_PRICE_IN:
@@ -397,6 +403,10 @@ static const char *contradiction(const struct settings *s, bool generate, int op
         return "a trace and --generate exclude each other";
     if (s->output && !generate)
         return "--output goes with --generate";
+    if (s->tariff.exact && s->tariff.learned)
+        return "--exact and --learned exclude each other";
+    if (s->tariff.learned && s->tariff.output_bound == 0)
+        return "--learned needs a --max-output to begin with";
     if (s->tariff.cached_pusd > s->tariff.input_pusd)
         return "--price-cached is above --price-in: the estimate would be too low";
     return NULL;

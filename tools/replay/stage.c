@@ -19,12 +19,14 @@ static size_t rounded(size_t bytes)
 static size_t arrange(struct stage *s, char *base, const struct stage_head *head)
 {
     size_t scopes = rounded(sizeof *head);
-    size_t calls = scopes + rounded(head->scope_count * sizeof *s->scopes);
+    size_t models = scopes + rounded(head->scope_count * sizeof *s->scopes);
+    size_t calls = models + rounded(head->model_count * sizeof *s->models);
     size_t ledger = calls + rounded(head->call_count * sizeof *s->calls);
     size_t desks = ledger + rounded(head->call_count * sizeof *s->ledger);
     if (base) {
         s->head = (struct stage_head *)base;
         s->scopes = (struct stage_scope *)(base + scopes);
+        s->models = (struct stage_model *)(base + models);
         s->calls = (struct stage_call *)(base + calls);
         s->ledger = (volatile struct ledger_entry *)(base + ledger);
         s->desks = (struct stage_desk *)(base + desks);
@@ -89,9 +91,13 @@ static void fill(uint64_t input, uint64_t output, uint64_t nusd, tlshm_amounts *
     out->of[TLSHM_OUTPUT_TOKENS] = output;
 }
 
-void stage_estimate(const struct stage_call *call, tlshm_amounts *out)
+void stage_estimate(const struct stage *s, uint64_t number, tlshm_amounts *out)
 {
+    const struct stage_call *call = &s->calls[number];
+    const volatile struct ledger_entry *entry = &s->ledger[number];
     fill(call->input, call->estimate_output, call->estimate_nusd, out);
+    for (int unit = 0; entry->estimate.of[TLSHM_TOKENS] && unit < TLSHM_UNITS; unit++)
+        out->of[unit] = unit == TLSHM_REQUESTS ? 1 : entry->estimate.of[unit];
 }
 
 void stage_actual(const struct stage_call *call, tlshm_amounts *out)

@@ -28,6 +28,7 @@
 #include <tlshm.h>
 
 #include "histogram.h"
+#include "tariff.h"
 
 enum phase {
     PHASE_WAITING = 0,
@@ -50,6 +51,10 @@ struct call_rules {
 
 struct stage_scope {
     char key[TLSHM_KEY_MAX + 1];
+};
+
+struct stage_model {
+    char name[TRACE_NAME_MAX + 1];
 };
 
 struct stage_call {
@@ -78,7 +83,8 @@ struct ledger_entry {
     uint32_t late;          /* settled after its deadline */
     tlshm_id id;
     struct span reserved, settled;
-    tlshm_amounts charged; /* as the settle said */
+    tlshm_amounts charged;  /* as the settle said */
+    tlshm_amounts estimate; /* --learned: as the reserve said; all 0: it was not asked */
 };
 
 struct stage_desk {
@@ -89,8 +95,9 @@ struct stage_desk {
 
 struct stage_head {
     uint64_t bytes;
-    uint64_t scope_count, call_count;
+    uint64_t scope_count, call_count, model_count;
     uint32_t desk_count;
+    struct tariff_parcel tariff;
     struct call_rules rules;
     char segment[256];
 };
@@ -99,6 +106,7 @@ struct stage {
     int fd;
     struct stage_head *head;
     struct stage_scope *scopes;
+    struct stage_model *models;
     struct stage_call *calls;
     volatile struct ledger_entry *ledger;
     struct stage_desk *desks;
@@ -112,7 +120,7 @@ int stage_map(struct stage *s, int fd);
 void stage_end(struct stage *s);
 
 /* What a call reserves, and what it is charged when nothing goes wrong. */
-void stage_estimate(const struct stage_call *call, tlshm_amounts *out);
+void stage_estimate(const struct stage *s, uint64_t number, tlshm_amounts *out);
 void stage_actual(const struct stage_call *call, tlshm_amounts *out);
 
 /* The scopes of a call: agent, tenant, and global if asked for. Returns how many. */

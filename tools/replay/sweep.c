@@ -90,7 +90,7 @@ static void apply(const struct sweep *w, struct meter *m, const struct step *ste
     const volatile struct ledger_entry *entry = &s->ledger[step->call];
     enum tlshm_unit unit = m->limit->unit;
     tlshm_amounts estimate, actual;
-    stage_estimate(&s->calls[step->call], &estimate);
+    stage_estimate(s, step->call, &estimate);
     stage_actual(&s->calls[step->call], &actual);
     estimate.of[TLSHM_CONCURRENCY] = 1;
     uint64_t held = unit == TLSHM_REQUESTS ? 0 : estimate.of[unit], used = actual.of[unit];

@@ -13,6 +13,34 @@ static const char nameless[] = "not named";
 
 enum { PUSD_TO_DOLLARS_PER_MTOK = 1000000, FIRST_ROOM = 16, PRICE_TEXT = 128 };
 
+/* -------------------------------------------------------------------------------------------------------------- parcels */
+
+static bool pack_text(char *to, size_t size, const char *text)
+{
+    return snprintf(to, size, "%s", text) < (int)size;
+}
+
+bool tariff_pack(const struct tariff_settings *settings, struct tariff_parcel *parcel)
+{
+    bool fits = true;
+    parcel->settings = *settings;
+    parcel->has_table = settings->table != NULL;
+    if (parcel->has_table)
+        fits = pack_text(parcel->table, sizeof parcel->table, settings->table);
+    for (unsigned i = 0; i < settings->price_count; i++)
+        fits = pack_text(parcel->prices[i], sizeof parcel->prices[i], settings->prices[i]) && fits;
+    return fits;
+}
+
+struct tariff_settings tariff_unpack(const struct tariff_parcel *parcel)
+{
+    struct tariff_settings settings = parcel->settings;
+    settings.table = parcel->has_table ? parcel->table : NULL;
+    for (unsigned i = 0; i < settings.price_count; i++)
+        settings.prices[i] = parcel->prices[i];
+    return settings;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- opening */
 
 static int put_rate(char *buf, size_t size, const char *part, uint64_t pusd)

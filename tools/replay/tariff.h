@@ -8,7 +8,7 @@
  * Calls of a trace that names no models cost the flat price.
  *
  * The estimate takes none of the input for cached, since nobody knows that before the call, and the largest output that
- * is allowed. What was written to a provider's cache is not told by traces, and charged as input.
+ * is allowed, or with --learned what was learned. What was written to a provider's cache is not told by traces, and charged as input.
  */
 #ifndef REPLAY_TARIFF_H
 #define REPLAY_TARIFF_H
@@ -30,8 +30,22 @@ struct tariff_settings {
     bool flat_given;
     uint64_t input_pusd, cached_pusd, output_pusd; /* the flat price, in pico-dollars for a token */
     uint64_t output_bound;
-    bool exact; /* the estimate is what will be used */
+    bool exact;   /* the estimate is what will be used */
+    bool learned; /* the estimate is worked out by the worker, from what the segment has learned of the model */
 };
+
+/* The same without pointers, for another process. */
+struct tariff_parcel {
+    struct tariff_settings settings;
+    bool has_table;
+    char table[4096], prices[TARIFF_PRICES_MAX][512];
+};
+
+/* False if a text is too long. */
+bool tariff_pack(const struct tariff_settings *settings, struct tariff_parcel *parcel);
+
+/* The settings, pointing into the parcel. */
+struct tariff_settings tariff_unpack(const struct tariff_parcel *parcel);
 
 struct tariff_model {
     char name[TRACE_NAME_MAX + 1];

@@ -13,6 +13,7 @@
 
 #include <tlshm.h>
 #include <tlshm/admin.h>
+#include <tlshm/model.h>
 
 #include "guard.h"
 #include "options.h"
@@ -25,6 +26,8 @@ struct worker {
     struct stage stage;
     struct stage_desk *desk;
     tlshm_t *segment;
+    struct tariff_settings settings;
+    struct tariff tariff; /* --learned: to price by what is learned */
 };
 
 static uint64_t stopwatch_ns(void)
@@ -103,7 +106,23 @@ static void ask_for(const struct stage *stage, uint64_t number, struct asking *a
     a->request.idempotency_key = &a->number;
     a->request.idempotency_len = sizeof a->number;
     a->request.tag = number;
-    stage_estimate(call, &a->request.estimate);
+    stage_estimate(stage, number, &a->request.estimate);
+}
+
+/* By the model's name: the library works out what to hold, as it does for any program. */
+static int reserve_learned(struct worker *w, struct asking *a, tlshm_id *id, tlshm_refusal *why)
+{
+    const struct stage_call *call = &w->stage.calls[a->number];
+    volatile struct ledger_entry *entry = &w->stage.ledger[a->number];
+    const tlshm_bounds bounds = {.output_default = w->settings.output_bound};
+    tlshm_model_call asked = {.model = w->stage.models[call->model].name};
+    tlshm_guess guess;
+    asked.counts.input_total = call->input;
+    a->request.estimate = (tlshm_amounts){{0}};
+    int verdict = tlshm_model_reserve(w->segment, &a->request, &asked, &bounds, w->tariff.prices, id, &guess, why);
+    for (int unit = 0; verdict >= 0 && unit < TLSHM_UNITS; unit++)
+        entry->estimate.of[unit] = guess.amounts.of[unit];
+    return verdict;
 }
 
 /*
@@ -126,7 +145,8 @@ static void reserve(struct worker *w, uint64_t number)
     tlshm_id id;
     tlshm_refusal why;
     uint64_t start = stopwatch_ns();
-    int verdict = tlshm_reserve(w->segment, &asking.request, &id, &why);
+    int verdict = w->settings.learned ? reserve_learned(w, &asking, &id, &why)
+                                      : tlshm_reserve(w->segment, &asking.request, &id, &why);
     uint64_t took = stopwatch_ns() - start;
 
     entry->reserved.after_ns = segment_ns(w);
@@ -270,7 +290,13 @@ int worker_main(int argc, char **argv)
         snprintf(w.desk->why, sizeof w.desk->why, "%s", why.text);
         return EXIT_LIBRARY;
     }
-    int code = serve(&w);
+    int code = EXIT_LIBRARY;
+    w.settings = tariff_unpack(&w.stage.head->tariff);
+    w.tariff.prices = NULL;
+    if (!w.settings.learned || tariff_open(&w.tariff, &w.settings, 0, w.desk->why, sizeof w.desk->why))
+        code = serve(&w);
+    if (w.settings.learned)
+        tariff_close(&w.tariff);
     guard_detach(w.segment);
     return code;
 }
