@@ -139,17 +139,17 @@ static void at_every_store(void)
     struct death death = {.model = NULL};
     for (death.stores = 0; death.stores < STORES_MAX; death.stores++) {
         space_open(&bill.space, NULL);
-        death.model = "victim";
+        death.model = "m"; /* a name that has a price */
         crew_fork(&crew, 1, dying, &death);
         bool whole = crew_join(&crew) == 0;
-        tlshm_model_info info = bill_model("victim");
+        tlshm_model_info info = bill_model("m");
         often += info.learned > 1;
         bool claimed = info.number == 0 && places_taken() == 1;
         claims += claimed;
         tlshm_reap(bill.space.t, NULL);
-        bill_teach("victim", 60);
+        bill_teach("m", 60);
         wasted += claimed && places_taken() != 1;
-        lost += bill_model("victim").learned != info.learned + 1;
+        lost += bill_model("m").learned != info.learned + 1;
         unsound += tlshm_verify(bill.space.t, NULL, NULL, NULL) != 0;
         space_close(&bill.space);
         if (whole)

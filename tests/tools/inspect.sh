@@ -192,7 +192,7 @@ case_is "scopes are filtered and sorted" scopes_filters
 scope_text()
 {
     gives 0 scope agent:busy && shows '^agent:busy$' 'default tier of level agent' 'tokens 1k per 1h +850 +100 +50 +95.0' \
-        'Live holds, oldest first \(1\):' "^$first +HELD +1 min +in 4 min" '100 tokens, \$0.50 .* 77  agent:busy, tenant:t$' \
+        'Live holds, oldest first \(1\):' "^$first +HELD +1 min +in 4 min" '100 tokens, \$0.50 .* 77 +- +agent:busy, tenant:t$' \
         'New calls are admitted as far as this scope is concerned' 'Used since it is known: 850 tokens'
 }
 case_is "scope explains limits, holds and what a new call would meet" scope_text
