@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 SECONDS = 120  # for histories to show it: most need less than one
 TRIES = 8      # of runs that a crash may end
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-DTL_HOOKS', '-O1', '-w', '-I' + os.path.join(ROOT, 'include')]
-LIBRARIES = ['-lurcu-bp', '-lurcu-cds', '-lpthread']
+LIBRARIES = ['-lurcu-bp', '-lurcu-cds', '-lpthread', '-lpcre2-8']
 
 
 def explore():

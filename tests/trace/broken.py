@@ -26,7 +26,7 @@ from mutants import break_files, check_all, read_mutants  # noqa: E402
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-w', '-I' + os.path.join(ROOT, 'include'),
          '-I' + os.path.join(TESTS, 'support')]
 LAYOUT = ['-iquote', os.path.join(ROOT, 'lib')]  # of what the tracer's own sources include
-LIBRARIES = ['-Wl,-z,now', '-lurcu-bp', '-lurcu-cds', '-lpthread']
+LIBRARIES = ['-Wl,-z,now', '-lurcu-bp', '-lurcu-cds', '-lpthread', '-lpcre2-8']
 SUPPORT = ['crew', 'space', 'tap']
 SECONDS = 600
 SAMPLE = 3  # of those that are not in the core
