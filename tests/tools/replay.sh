@@ -252,7 +252,7 @@ fixed, learned = (json.load(open(path)) for path in sys.argv[1:])
 ratio = lambda j: sum(m["estimate_nusd"] for m in j["models"]) / sum(m["cost_nusd"] for m in j["models"])
 settled = sum(m["settled"] for m in learned["models"])
 covered = sum(m["settled"] * m["covered"] for m in learned["models"] if m["settled"]) / settled
-print(ratio(fixed), ratio(learned), covered)
+print("#", ratio(fixed), ratio(learned), covered)
 sys.exit(not (learned["sound"] and learned["failed"] == 0 and settled > 100 and ratio(learned) < ratio(fixed)
               and covered > 0.9 and all(m["covered"] in (1, None) for m in fixed["models"])))
 PYTHON
@@ -336,7 +336,7 @@ for row in csv.DictReader(gzip.open(sys.argv[2], "rt")):
     cost[row["model"]] += int((exact * 10**9).to_integral_value(ROUND_CEILING))
 ok = (len(cost) > 3 and {m["model"]: m["cost_nusd"] for m in told["models"]} == dict(cost)
       and told["used_nusd"] == sum(cost.values()) and told["unpriced_models"] == 0 and told["sound"])
-print("reckoned:", dict(cost))
+print("# reckoned:", dict(cost))
 sys.exit(not ok)
 PYTHON
     verdict $? "a real fleet's dollars are those of the published table"
