@@ -262,8 +262,8 @@ int tlshm_reserve_agent(tlshm_t *t, const char *agent, const char *tenant, uint6
  * judged by its level's default tier, overdue holds are taken for expired. TLSHM_REPLAY: the request's idempotency key has
  * its first answer. The answer is true of one moment of the call and promises nothing for later: who means to spend
  * reserves. While other calls change the scopes over and over again, each scope is judged as of a moment of its own.
- * It judges amounts, as tlshm_reserve() does: a call by model (tlshm/model.h) fits if the amounts of its guess do and it is
- * priced, or no scope limits cost; an idempotency key that such a call has used is EMISMATCH here.
+ * It judges amounts, as tlshm_reserve() does; tlshm_model_would_fit() (tlshm/model.h) judges a call by model, whose
+ * idempotency key is EMISMATCH here.
  * Works read-only. Allocates memory: not for signal handlers. `why` (may be NULL) is set on TLSHM_REFUSED only.
  * Returns TLSHM_OK, TLSHM_REFUSED, TLSHM_REPLAY, or -EINVAL -EKEY -ELEVEL -ERANGE -EEMPTY -EMISMATCH -ESTALE -ENOMEM
  * -ECORRUPT.

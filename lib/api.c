@@ -237,12 +237,13 @@ static void explain_fit(struct tl_fit *fit, const struct tl_ask *ask, const stru
         why->retry_after_ns = 0;
 }
 
-static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_refusal *why)
+static int would_fit(struct tl_fit *fit, const tlshm_request *request, const struct tl_ask_model *model,
+                     tlshm_refusal *why)
 {
     struct tl_ask ask;
     struct tl_no no = {.detailed = why != NULL};
     int rc = -TLSHM_ESTALE;
-    tl_ask_fill(&ask, request, NULL);
+    tl_ask_fill(&ask, request, model);
     for (unsigned tries = 0; rc == -TLSHM_ESTALE && tries < STALE_TRIES; tries++) {
         rc = tl_fit_resolve(fit, tries > 0, &ask);
         if (rc == -TLSHM_ENOROOM)
@@ -259,7 +260,7 @@ static int would_fit(struct tl_fit *fit, const tlshm_request *request, tlshm_ref
     return rc;
 }
 
-int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why)
+int tl_api_would_fit(tlshm_t *t, const tlshm_request *request, const struct tl_ask_model *model, tlshm_refusal *why)
 {
     tlshm_refusal said;
     int rc = t ? check_request(request) : -TLSHM_EINVAL;
@@ -269,11 +270,16 @@ int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why
     if (!fit)
         return -TLSHM_ENOMEM;
     tl_fit_begin(t, request->scopes, fit);
-    rc = tl_segment_answer(t, would_fit(fit, request, why ? &said : NULL));
+    rc = tl_segment_answer(t, would_fit(fit, request, model, why ? &said : NULL));
     free(fit);
     if (rc == TLSHM_REFUSED && why)
         *why = said;
     return rc;
+}
+
+int tlshm_would_fit(tlshm_t *t, const tlshm_request *request, tlshm_refusal *why)
+{
+    return tl_api_would_fit(t, request, NULL, why);
 }
 
 /* ----------------------------------------------------------------------------------------- settle, refund, extend */

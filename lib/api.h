@@ -12,4 +12,7 @@
 int tl_api_reserve_in(tlshm_t *t, struct tl_thread *thread, const tlshm_request *request,
                       const struct tl_ask_model *model, tlshm_id *id, tlshm_refusal *why);
 
+/* tlshm_would_fit(). `model` may be NULL. */
+int tl_api_would_fit(tlshm_t *t, const tlshm_request *request, const struct tl_ask_model *model, tlshm_refusal *why);
+
 #endif

@@ -223,9 +223,9 @@ int tlshm_model_guess(tlshm_t *t, const tlshm_scope *scopes, unsigned scope_coun
 
 /* ------------------------------------------------------------------------------------------------------------- reserve */
 
-static int check_request(const tlshm_request *request, const tlshm_id *id)
+static int check_request(const tlshm_request *request)
 {
-    if (!request || !id || !request->scopes || request->scope_count == 0 || request->scope_count > TLSHM_SCOPES_MAX)
+    if (!request || !request->scopes || request->scope_count == 0 || request->scope_count > TLSHM_SCOPES_MAX)
         return -TLSHM_EINVAL;
     for (unsigned u = 0; u < TLSHM_UNITS; u++)
         if (u != TLSHM_REQUESTS && request->estimate.of[u])
@@ -252,23 +252,32 @@ static void tell_held(tlshm_t *t, tlshm_id id, tlshm_guess *g)
     g->output = info.estimate.of[TLSHM_OUTPUT_TOKENS];
 }
 
-static int reserve(struct estimating *e, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id,
-                   tlshm_guess *g, tlshm_refusal *why)
+/* The request with the amounts that it comes to, and what is asked beside them. */
+static int fill_in(struct estimating *e, const tlshm_request *request, tlshm_guess *g, tlshm_request *full,
+                   struct tl_ask_model *model)
 {
-    tlshm_request full = *request;
-    struct tl_ask_model model;
-    uint64_t requests = request->estimate.of[TLSHM_REQUESTS];
     int rc = estimate(e, request->scopes, request->scope_count, g);
     if (rc < 0)
         return rc;
-    full.estimate = g->amounts;
-    full.estimate.of[TLSHM_REQUESTS] = requests;
+    *full = *request;
+    full->estimate = g->amounts;
+    full->estimate.of[TLSHM_REQUESTS] = request->estimate.of[TLSHM_REQUESTS];
+    *model = (struct tl_ask_model){.fingerprint = fingerprint(e, request), .unpriced = !g->priced};
+    return 0;
+}
+
+static int reserve(struct estimating *e, struct tl_thread *thread, const tlshm_request *request, tlshm_id *id,
+                   tlshm_guess *g, tlshm_refusal *why)
+{
+    tlshm_request full;
+    struct tl_ask_model model;
+    int rc = fill_in(e, request, g, &full, &model);
+    if (rc < 0)
+        return rc;
     uint32_t number = e->number;
     if (number == TL_MODELS_NONE && (g->priced || !e->prices)) /* else whoever invents names could fill the table */
         number = tl_models_enter(&thread->hand, &e->name);
     model.word = number | (number ? (uint64_t)e->call->service << TL_MODEL_SERVICE : 0);
-    model.unpriced = !g->priced;
-    model.fingerprint = fingerprint(e, request);
     return tl_api_reserve_in(e->t, thread, &full, &model, id, why);
 }
 
@@ -279,7 +288,7 @@ int tlshm_model_reserve(tlshm_t *t, const tlshm_request *request, const tlshm_mo
     struct estimating e;
     struct tl_thread *thread;
     tlshm_guess g;
-    int rc = check_request(request, id);
+    int rc = id ? check_request(request) : -TLSHM_EINVAL;
     if (rc == 0)
         rc = prepare(&e, t, call, bounds, prices);
     if (rc == 0)
@@ -291,6 +300,26 @@ int tlshm_model_reserve(tlshm_t *t, const tlshm_request *request, const tlshm_mo
     rc = tl_segment_answer(t, rc);
     if (rc == TLSHM_REPLAY)
         tell_held(t, *id, &g);
+    if (rc >= 0 && guess)
+        *guess = g;
+    return rc;
+}
+
+int tlshm_model_would_fit(tlshm_t *t, const tlshm_request *request, const tlshm_model_call *call,
+                          const tlshm_bounds *bounds, const tlshm_prices *prices, tlshm_guess *guess,
+                          tlshm_refusal *why)
+{
+    struct estimating e;
+    tlshm_request full;
+    struct tl_ask_model model;
+    tlshm_guess g;
+    int rc = check_request(request);
+    if (rc == 0)
+        rc = prepare(&e, t, call, bounds, prices);
+    if (rc == 0)
+        rc = fill_in(&e, request, &g, &full, &model);
+    if (rc == 0)
+        rc = tl_api_would_fit(t, &full, &model, why);
     if (rc >= 0 && guess)
         *guess = g;
     return rc;

@@ -259,9 +259,10 @@ static int clear_the_way(struct tl_fit *fit)
 static int decide(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no)
 {
     struct tl_thread *thread = &fit->thread;
-    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, false};
+    bool unpriced = ask->model && ask->model->unpriced;
+    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, unpriced};
     unsigned scopes = thread->txn.cells;
-    if (tl_verdict_stopped(thread, scopes, no))
+    if (tl_verdict_stopped(thread, scopes, no) || (unpriced && tl_verdict_unpriced(thread, scopes, no)))
         return TLSHM_REFUSED;
     if (!tl_verdict_refused(thread, scopes, &want, no))
         return 0;

@@ -126,6 +126,13 @@ static int read_prices_of(const tlshm_config *config, const char *file, tlshm_pr
     return filled(rc, table, out);
 }
 
+int tlshm_config_prices(tlshm_prices **out, const tlshm_config *config, struct tlshm_error *err)
+{
+    if (!out || !config)
+        return tl_faults_fail(err, -TLSHM_EINVAL, 0, NULL, tlshm_error_text(-TLSHM_EINVAL));
+    return read_prices_of(config, "the configuration", out, err);
+}
+
 static int read_config(const tlshm_pricing *p, tlshm_prices **out, struct tlshm_error *err)
 {
     tlshm_config *config;

@@ -160,7 +160,8 @@ int tlshm_refusal_text(const tlshm_refusal *why, char *buf, size_t size)
         put_too_large(&w, why);
         break;
     case TLSHM_UNKNOWN_MODEL:
-        tl_text_put(&w, "the model has no price, and cost is limited");
+        put_scope(&w, why);
+        tl_text_put(&w, " limits cost, and the model has no price");
         break;
     case TLSHM_FULL:
         tl_text_put(&w, "the segment has no room for one more scope or reservation");

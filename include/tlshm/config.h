@@ -143,6 +143,14 @@ typedef int (*tlshm_config_put)(void *context, const char *text, size_t size);
 /* Writes a configuration as a file that reads back to the same. Returns 0, -EINVAL, or what `put` returned. */
 int tlshm_config_write(const tlshm_config *config, tlshm_config_put put, void *context);
 
+/*
+ * The prices of a configuration: its table, overrides and default, as they are read now. Close it with
+ * tlshm_prices_close(); the configuration is not needed for it. tlshm_pricing_open_config() follows changes as well.
+ * Returns 0, -EINVAL (a bad argument, or there is no section `prices`), -ERANGE (too many prices of one's own), or as
+ * tlshm_prices_open() does. `err` may be NULL.
+ */
+int tlshm_config_prices(tlshm_prices **out, const tlshm_config *config, struct tlshm_error *err);
+
 /* -------------------------------------------------------------------------------------------------------- applying */
 
 enum tlshm_config_part {

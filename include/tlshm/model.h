@@ -117,6 +117,16 @@ int tlshm_model_reserve(tlshm_t *t, const tlshm_request *request, const tlshm_mo
                         const tlshm_bounds *bounds, const tlshm_prices *prices, tlshm_id *id, tlshm_guess *guess,
                         tlshm_refusal *why);
 
+/*
+ * The verdict and the details that tlshm_model_reserve() would have now, as tlshm_would_fit(): nothing is held or made, no
+ * model is entered, no seat is taken, and it works read-only. `guess` may be NULL; on TLSHM_REPLAY it tells what the call
+ * would be estimated to take now, not what is held.
+ * Returns the verdicts and errors of tlshm_would_fit(), and the errors of tlshm_model_guess().
+ */
+int tlshm_model_would_fit(tlshm_t *t, const tlshm_request *request, const tlshm_model_call *call,
+                          const tlshm_bounds *bounds, const tlshm_prices *prices, tlshm_guess *guess,
+                          tlshm_refusal *why);
+
 /* What a call used. Zero-initialise, then set what you know. */
 typedef struct tlshm_model_usage {
     tlshm_counts counts;

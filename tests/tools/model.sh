@@ -58,11 +58,63 @@ reserving()
     run -j reserve agent:small --model m --in 10 --config "$place/conf"
     json "a share of the smallest limit" 0 "j['output'] == 90"
     run reserve tenant:t --model nobody-knows --in 10
-    says "an unknown model is refused where cost is limited" 1 'no price'
+    says "an unknown model is refused where cost is limited, and why it is one" 1 \
+        $'tenant:t limits cost, and the model has no price\ntlshm: \'nobody-knows\' is not in this table'
     run -j reserve agent:free --model nobody-knows --in 10
     json "and is not where it is not" 0 "not j['priced'] and j['estimate']['cost'] == 0"
     TLSHM_PRICES='' run reserve tenant:t --model m --in 10
-    says "without a table every model is unknown" 1 'no price'
+    says "without a table every model is unknown" 1 'no prices are named: use --prices, --config'
+}
+
+# Prices of a configuration go before the environment's table, and those that --prices names before both.
+configured()
+{
+    local config=$place/prices.yaml
+    cat >"$config" <<'YAML'
+prices:
+  default: {input: $1 per 1M, output: $1 per 1M}
+  overrides: {m: {input: $7 per 1M, output: $9 per 1M, cache_read: $0.70 per 1M}}
+estimates: {output_default: 20}
+YAML
+    run -j reserve tenant:t --model m --in 1000 --cached 100 --config "$config"
+    json "held by the prices of a configuration" 0 "j['estimate']['cost'] == 900 * 7000 + 100 * 700 + 20 * 9000"
+    TLSHM_PRICES='' run -j would-fit tenant:t --model whatever --in 1000 --config "$config"
+    json "and by its default, without any table" 0 "j['estimate']['cost'] == 1020 * 1000"
+    run -j reserve tenant:t --model m --in 1000 --config "$config" --prices "$TLSHM_PRICES"
+    json "a table that is named goes before" 0 "j['estimate']['cost'] == 1000 * 3000 + 20 * 15000"
+    hold agent:a --model m --in 1000 --config "$config"
+    run -j settle "$last" --in 500 --config "$config"
+    json "settled by them" 0 "j['charged']['cost'] == 500 * 7000"
+    run price m --in 1000 --out 10 --config "$config"
+    says "and told beforehand" 0 '^.0\.00709'
+    run price m --in 1 --config "$place/conf"
+    says "a configuration without prices leaves the environment's table" 0 '^.0\.000003'
+    TLSHM_PRICES='' run price m --in 1 --config "$place/conf"
+    says "or nothing" 2 'no prices are named'
+    printf 'prices: {path: %s}\n' "$place/absent" >"$config"
+    run reserve tenant:t --model m --in 1 --config "$config"
+    says "a configuration whose table is not there" 3 'absent'
+    printf 'prices: {pth: /x}\n' >"$config"
+    run reserve tenant:t --model m --in 1 --config "$config"
+    says "a configuration with faults" 2 "prices.yaml:1:10: unknown key 'pth'"
+}
+
+asking()
+{
+    local before
+    before=$("$tool" usage tenant:t)
+    run -j would-fit tenant:t --model m --in 1000 --max-out 100
+    json "whether a call by model fits" 0 "j['verdict'] == 'admitted' and j['estimate']['cost'] == 1000 * 3000 + 100 * 15000"
+    run would-fit tenant:t --model m --in 1000 --max-out 100
+    says "in one word" 0 '^admitted'
+    run would-fit tenant:t --model m --in 1M --max-out 1M
+    says "one that never does" 1 '18 can never fit into tenant:t.s limit of .5 per day'
+    run would-fit tenant:t --model nobody-knows --in 10
+    says "one whose price nobody knows" 1 $'tenant:t limits cost.*\'nobody-knows\' is not in this table'
+    run would-fit tenant:t --in 10
+    says "counts of no model" 2 'go with --model'
+    [ "$before" = "$("$tool" usage tenant:t)" ]
+    verdict $? "and nothing is held"
 }
 
 settling()
@@ -135,6 +187,8 @@ wrong()
 }
 
 reserving
+configured
+asking
 settling
 learning
 wrong

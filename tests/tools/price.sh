@@ -135,7 +135,9 @@ wrong_usage()
     run price opus-4-1 --batch --flex
     says "two services" 2 "--batch, --priority and --flex exclude each other"
     TLSHM_PRICES='' run price opus-4-1
-    says "no table is named" 2 "no price table is named: use --prices or set TLSHM_PRICES"
+    says "no table is named" 2 "no prices are named: use --prices, --config of a file that has some, or set TLSHM_PRICES"
+    TLSHM_PRICES='' run prices
+    says "no table is named to look into" 2 "no price table is named: use --prices or set TLSHM_PRICES"
     run price opus-4-1 --prices "$place/absent.json"
     says "an absent table" 3 "absent.json: no such file.*ENOENT"
     printf '{"a":\n nonsense}' >"$place/broken.json"

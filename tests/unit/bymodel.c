@@ -239,25 +239,66 @@ Test(bymodel, an_unknown_model_is_never_free_for_a_mere_request_either)
     cr_expect_eq(space_usage(&bill.space, "tenant:t").used[TLSHM_REQUESTS], 3);
 }
 
-Test(bymodel, whether_it_fits_is_asked_with_the_amounts_of_a_guess)
+/* What is asked before, and what comes then: the same in all that is told. */
+static int would_fit_and_does(const tlshm_model_call *call, const tlshm_bounds *bounds)
 {
     struct ask a;
+    tlshm_guess guess = {.output = 4711};
+    tlshm_refusal why;
+    tlshm_id id;
+    memset(&why, 0, sizeof why);
+    memset(&bill.why, 0, sizeof bill.why);
+    ask_for(&a, "agent:a tenant:t", NULL);
+    int rc = tlshm_model_would_fit(bill.space.t, &a.request, call, bounds, bill.prices, &guess, &why);
+    cr_expect_eq(bill_reserve("agent:a tenant:t", call, bounds, &id), rc);
+    cr_expect_arr_eq(&guess, &bill.guess, sizeof guess);
+    cr_expect_eq(why.reason, bill.why.reason);
+    cr_expect_eq(why.retry_after_ns, bill.why.retry_after_ns);
+    cr_expect_eq(why.scope, bill.why.scope);
+    cr_expect_str_eq(why.key, bill.why.key);
+    cr_expect_eq(why.requested, bill.why.requested);
+    cr_expect_eq(why.held, bill.why.held);
+    return rc;
+}
+
+Test(bymodel, whether_it_fits_is_what_a_reserve_says)
+{
+    tlshm_model_call call = bill_call("m", 10, 0), unknown = bill_call("nobody-knows", 10, 100);
+    space_limits(&bill.space, "tenant:t", "tokens 1000 per 1h");
+    cr_expect_eq(would_fit_and_does(&unknown, NULL), TLSHM_OK, "cost is not limited");
+    cr_expect_eq(would_fit_and_does(&call, NULL), TLSHM_OK);
+    cr_expect_eq(bill.guess.output, 490);
+    cr_expect_eq(would_fit_and_does(&call, NULL), TLSHM_REFUSED);
+    cr_expect_eq(bill.why.reason, TLSHM_LIMIT);
+    call.max_output = 2000;
+    cr_expect_eq(would_fit_and_does(&call, NULL), TLSHM_REFUSED);
+    cr_expect_eq(bill.why.reason, TLSHM_NEVER_FITS);
+    space_limits(&bill.space, "tenant:t", "cost $5 per day");
+    cr_expect_eq(would_fit_and_does(&unknown, NULL), TLSHM_REFUSED);
+    cr_expect_eq(bill.why.reason, TLSHM_UNKNOWN_MODEL);
+    cr_expect_str_eq(bill.why.key, "tenant:t");
+    tlshm_pause(bill.space.t, 1);
+    cr_expect_eq(would_fit_and_does(&unknown, NULL), TLSHM_REFUSED);
+    cr_expect_eq(bill.why.reason, TLSHM_PAUSED, "first of all");
+}
+
+Test(bymodel, whether_a_repeat_fits_is_whether_it_is_one)
+{
+    struct ask a;
+    tlshm_id id;
     tlshm_guess guess;
-    tlshm_id id = 0;
-    tlshm_model_call call = bill_call("m", 10, 100);
-    space_limits(&bill.space, "tenant:t", "tokens 200 per 1h");
+    tlshm_model_call call = bill_call("m", 10, 0);
     ask_for(&a, "agent:a tenant:t", "requests=1");
     a.request.idempotency_key = "once";
     a.request.idempotency_len = 4;
-    cr_assert_eq(tlshm_model_guess(bill.space.t, a.request.scopes, 2, &call, NULL, bill.prices, &guess), 0);
-    struct ask amounts = a;
-    amounts.request.scopes = a.request.scopes;
-    amounts.request.estimate = guess.amounts;
-    cr_expect_eq(tlshm_would_fit(bill.space.t, &amounts.request, NULL), TLSHM_OK);
+    cr_expect_eq(tlshm_model_would_fit(bill.space.t, &a.request, &call, NULL, bill.prices, NULL, NULL), TLSHM_OK);
     cr_expect_eq(tlshm_model_reserve(bill.space.t, &a.request, &call, NULL, bill.prices, &id, NULL, NULL), TLSHM_OK);
-    cr_expect_eq(tlshm_would_fit(bill.space.t, &amounts.request, NULL), -TLSHM_EMISMATCH);
-    amounts.request.idempotency_key = NULL;
-    cr_expect_eq(tlshm_would_fit(bill.space.t, &amounts.request, NULL), TLSHM_REFUSED);
+    space_limits(&bill.space, "tenant:t", "tokens 0 per 1h");
+    cr_expect_eq(tlshm_model_would_fit(bill.space.t, &a.request, &call, NULL, bill.prices, &guess, NULL), TLSHM_REPLAY);
+    cr_expect_eq(guess.output, 1, "what it would be estimated to take now");
+    call.counts.input_total = 11;
+    cr_expect_eq(tlshm_model_would_fit(bill.space.t, &a.request, &call, NULL, bill.prices, &guess, NULL),
+                 -TLSHM_EMISMATCH);
 }
 
 Test(bymodel, without_a_price_a_settle_charges_what_was_held)
@@ -344,10 +385,14 @@ Test(bymodel, a_repeat_gets_the_first_answer_whatever_was_learned_since)
 
 static int reserve_rc(const tlshm_model_call *call, tlshm_bounds bounds)
 {
+    struct ask a;
     tlshm_id id = 0;
     bill.guess.output = 4711;
     int rc = bill_reserve("agent:a", call, &bounds, &id);
     cr_expect(rc >= 0 || (bill.guess.output == 4711 && id == 0), "an error writes nothing");
+    ask_for(&a, "agent:a", NULL);
+    int asked = tlshm_model_would_fit(bill.space.t, &a.request, call, &bounds, bill.prices, &bill.guess, &bill.why);
+    cr_expect(rc >= 0 || (asked == rc && bill.guess.output == 4711), "nor does a question: %d", asked);
     return rc;
 }
 
@@ -381,6 +426,9 @@ Test(bymodel, faults_of_arguments)
     ask_for(&a, "agent:a", "tokens=5");
     cr_expect_eq(tlshm_model_reserve(bill.space.t, &a.request, &call, NULL, bill.prices, &id, NULL, NULL),
                  -TLSHM_EINVAL);
+    cr_expect_eq(tlshm_model_would_fit(bill.space.t, &a.request, &call, NULL, NULL, NULL, NULL), -TLSHM_EINVAL);
+    cr_expect_eq(tlshm_model_would_fit(bill.space.t, NULL, &call, NULL, NULL, NULL, NULL), -TLSHM_EINVAL);
+    cr_expect_eq(tlshm_model_would_fit(NULL, &a.request, &call, NULL, NULL, NULL, NULL), -TLSHM_EINVAL);
     ask_for(&a, "agent:a", "requests=5");
     cr_expect_eq(tlshm_model_reserve(bill.space.t, &a.request, &call, NULL, bill.prices, &id, NULL, NULL), TLSHM_OK);
     cr_expect_eq(space_usage(&bill.space, "agent:a").used[TLSHM_REQUESTS], 5);
@@ -409,5 +457,10 @@ Test(bymodel, a_reader_sees_and_enters_nothing)
     tlshm_id id;
     ask_for(&a, "agent:a", NULL);
     cr_expect_eq(tlshm_model_reserve(reader, &a.request, &call, NULL, bill.prices, &id, NULL, NULL), -TLSHM_EREADONLY);
+    ask_for(&a, "agent:new tenant:new", NULL);
+    call = bill_call("new", 10, 0);
+    cr_expect_eq(tlshm_model_would_fit(reader, &a.request, &call, NULL, NULL, NULL, NULL), TLSHM_OK);
+    cr_expect_eq(bill_models(reader), 1);
+    cr_expect_eq(space_usage(&bill.space, "agent:new").seen, 0);
     tlshm_detach(reader);
 }

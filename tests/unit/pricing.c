@@ -326,6 +326,41 @@ Test(pricing, a_configuration_is_read_again_with_path_default_and_overrides)
     close_place(&p);
 }
 
+/* Without a segment, and as of now: nothing is followed. */
+Test(pricing, prices_of_a_configuration_alone)
+{
+    struct place p;
+    struct tlshm_error err = {0};
+    tlshm_config *config;
+    tlshm_prices *prices = NULL;
+    tlshm_price_call call = {.model = "own", .counts = {.input_total = 1}};
+    tlshm_cost cost;
+    open_place(&p);
+    put_file(&p, p.table, ONE);
+    put_config(&p, "  overrides: {own: {input: $3 per 1M, output: $4 per 1M}}\n");
+    cr_assert_eq(tlshm_config_load(&config, p.config, NULL, NULL, NULL), 0);
+    cr_assert_eq(tlshm_config_prices(&prices, config, &err), 0, "%s", err.text);
+    unlink(p.table);
+    tlshm_prices *none = NULL;
+    cr_expect_eq(tlshm_config_prices(&none, config, &err), -TLSHM_ENOENT);
+    cr_expect_not_null(strstr(err.text, p.table), "%s", err.text);
+    tlshm_config_free(config);
+    cr_assert_eq(tlshm_price(prices, &call, &cost), TLSHM_OK);
+    cr_expect_eq(cost.pusd, 3000000);
+    call.model = "m";
+    cr_assert_eq(tlshm_price(prices, &call, &cost), TLSHM_OK);
+    cr_expect_eq(cost.pusd, 1000000);
+    tlshm_prices_close(prices);
+    cr_assert_eq(tlshm_config_parse(&config, "overrun: cap\n", 13, NULL, NULL, NULL), 0);
+    cr_expect_eq(tlshm_config_prices(&none, config, &err), -TLSHM_EINVAL);
+    cr_expect_str_eq(err.text, "the configuration: it has no section 'prices'");
+    cr_expect_eq(tlshm_config_prices(NULL, config, &err), -TLSHM_EINVAL);
+    cr_expect_eq(tlshm_config_prices(&none, NULL, NULL), -TLSHM_EINVAL);
+    cr_expect_null(none);
+    tlshm_config_free(config);
+    close_place(&p);
+}
+
 Test(pricing, a_configuration_with_faults_changes_nothing_and_is_told)
 {
     struct place p;

@@ -477,8 +477,8 @@ Test(text, every_other_reason_has_its_sentence)
     expect_sentence(&why,
                     "agent:a allows a single request 5 min of time: 6 min requested, 60 s too much; waiting does not "
                     "help");
-    why = refusal(TLSHM_UNKNOWN_MODEL, "", NULL);
-    expect_sentence(&why, "the model has no price, and cost is limited");
+    why = refusal(TLSHM_UNKNOWN_MODEL, "tenant:acme", NULL);
+    expect_sentence(&why, "tenant:acme limits cost, and the model has no price");
     why = refusal(TLSHM_FULL, "", NULL);
     expect_sentence(&why, "the segment has no room for one more scope or reservation");
 }

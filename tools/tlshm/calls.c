@@ -135,6 +135,14 @@ static bool read_request(struct cli *cli, const char *command, int argc, char **
     return true;
 }
 
+static bool check_counts(struct cli *cli)
+{
+    if (cli->value[OPT_MODEL] || !(cli->value[OPT_MAX_OUT] || model_is_meant(cli)))
+        return true;
+    options_complain(cli->tool, "counts such as --in and --max-out go with --model");
+    return false;
+}
+
 static void emit_guess(struct emit *e, const tlshm_guess *guess)
 {
     static const char *const sources[] = {
@@ -176,14 +184,10 @@ int run_reserve(void *context, int argc, char **argv)
     tlshm_request request;
     tlshm_refusal why;
     tlshm_id id;
-    if (!read_request(cli, "reserve", argc, argv, &scopes, &request))
+    if (!read_request(cli, "reserve", argc, argv, &scopes, &request) || !check_counts(cli))
         return EXIT_USAGE;
-    if (!cli->value[OPT_MODEL] && (cli->value[OPT_MAX_OUT] || model_is_meant(cli)))
-        return options_complain(cli->tool, "counts such as --in and --max-out go with --model");
-    if (cli->value[OPT_MODEL]) {
-        request.estimate.of[TLSHM_TOOL_CALLS] = 0; /* part of the counts */
+    if (cli->value[OPT_MODEL])
         return model_reserve(cli, &request);
-    }
     int failed = cli_attach(cli, 0);
     if (failed)
         return failed;
@@ -195,7 +199,7 @@ int run_reserve(void *context, int argc, char **argv)
 
 /* ------------------------------------------------------------------------------------------------------- would fit */
 
-static int answer_fits(struct cli *cli, bool replay)
+int calls_fits(struct cli *cli, bool replay, const tlshm_guess *guess)
 {
     if (!cli->json) {
         puts(replay ? "replay" : "admitted");
@@ -204,6 +208,8 @@ static int answer_fits(struct cli *cli, bool replay)
     struct emit *e = cli_answer(cli);
     emit_text(e, "verdict", "admitted");
     emit_bool(e, "replay", replay);
+    if (guess)
+        emit_guess(e, guess);
     return cli_answered(cli, e, EXIT_OK);
 }
 
@@ -213,15 +219,17 @@ int run_would_fit(void *context, int argc, char **argv)
     struct scopes scopes;
     tlshm_request request;
     tlshm_refusal why;
-    if (!read_request(cli, "would-fit", argc, argv, &scopes, &request))
+    if (!read_request(cli, "would-fit", argc, argv, &scopes, &request) || !check_counts(cli))
         return EXIT_USAGE;
+    if (cli->value[OPT_MODEL])
+        return model_would_fit(cli, &request);
     int failed = cli_attach(cli, TLSHM_READONLY);
     if (failed)
         return failed;
     int rc = tlshm_would_fit(cli->t, &request, &why);
     if (rc < 0)
         return cli_error(cli, rc, "would-fit", NULL);
-    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : answer_fits(cli, rc == TLSHM_REPLAY);
+    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : calls_fits(cli, rc == TLSHM_REPLAY, NULL);
 }
 
 /* -------------------------------------------------------------------------------------------------- settle, refund */

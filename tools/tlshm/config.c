@@ -91,6 +91,12 @@ int config_load(struct cli *cli, const char *file, tlshm_config **out)
     return rc == -TLSHM_EINVAL ? EXIT_USAGE : cli_error(cli, rc, f.file, &err);
 }
 
+int config_named(struct cli *cli, tlshm_config **out)
+{
+    *out = NULL;
+    return cli->value[OPT_CONFIG] ? config_load(cli, cli->value[OPT_CONFIG], out) : EXIT_OK;
+}
+
 /* Not a fault: the workers' machine or user may be another. They keep the prices that they have. */
 static void note_prices(const char *file, const char *path)
 {

@@ -10,6 +10,9 @@
 /* Reads a file, "-" for standard input. EXIT_OK, or the exit code after having reported every fault. */
 int config_load(struct cli *cli, const char *file, tlshm_config **out);
 
+/* The one that --config names, NULL without one. EXIT_OK, or the exit code after having reported. */
+int config_named(struct cli *cli, tlshm_config **out);
+
 /* Says on standard error what of it no segment holds. */
 void config_notes(struct cli *cli, const char *file, const tlshm_config *config);
 

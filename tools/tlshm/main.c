@@ -24,6 +24,11 @@ static const struct option_row options[] = {
         OPT_PRICES, "prices", 0, "FILE", "the price table, LiteLLM's or genai-prices'; else $TLSHM_PRICES"             \
     }
 
+#define CONFIG_PRICES_ROW                                                                                              \
+    {                                                                                                                  \
+        OPT_CONFIG, "config", 0, "FILE", "a configuration whose section 'prices' holds"                                \
+    }
+
 #define INPUT_ROWS                                                                                                     \
     {OPT_IN, "in", 0, "N", "input tokens, all of them, such as 1500 or 10k"},                                          \
         {OPT_CACHED, "cached", 0, "N", "of these, read from the provider's cache"},                                    \
@@ -63,12 +68,6 @@ static const struct option_row options[] = {
         OPT_TAG, "tag", 0, "NUMBER", "a number of yours, shown by inspection"                                          \
     }
 
-/* It judges amounts: whoever means a model asks with those of a guess. */
-static const struct option_row would_fit_options[] = {
-    REQUEST_ROWS,
-    OPTION_ROWS_END,
-};
-
 static const struct option_row reserve_options[] = {
     REQUEST_ROWS,
     {OPT_MODEL, "model", 0, "NAME", "hold what a call of this model may take; with counts in place of amounts"},
@@ -77,7 +76,7 @@ static const struct option_row reserve_options[] = {
     PROVIDER_ROW,
     SERVICE_ROWS,
     PRICES_ROW,
-    {OPT_CONFIG, "config", 0, "FILE", "a configuration whose section 'estimates' holds"},
+    {OPT_CONFIG, "config", 0, "FILE", "a configuration whose sections 'estimates' and 'prices' hold"},
     OPTION_ROWS_END,
 };
 
@@ -92,6 +91,7 @@ static const struct option_row settle_options[] = {
     {OPT_PROVIDER, "provider", 0, "NAME", "whose answer --usage is: openai, anthropic, gemini, ...; any if not given"},
     {OPT_CUT, "cut", 0, NULL, "the connection broke, or reading stopped before the end"},
     PRICES_ROW,
+    CONFIG_PRICES_ROW,
     OPTION_ROWS_END,
 };
 
@@ -134,13 +134,9 @@ static const struct option_row reload_options[] = {
 };
 
 static const struct option_row price_options[] = {
-    PRICES_ROW,
-    INPUT_ROWS,
-    OUTPUT_ROWS,
-    PROVIDER_ROW,
-    {OPT_AT, "at", 0, "DATE", "2026-03-13 or 2026-03-13T16:30:00Z; now if not given"},
-    SERVICE_ROWS,
-    OPTION_ROWS_END,
+    PRICES_ROW,   CONFIG_PRICES_ROW, INPUT_ROWS,
+    OUTPUT_ROWS,  PROVIDER_ROW,      {OPT_AT, "at", 0, "DATE", "2026-03-13 or 2026-03-13T16:30:00Z; now if not given"},
+    SERVICE_ROWS, OPTION_ROWS_END,
 };
 
 static const struct option_row answer_options[] = {
@@ -185,7 +181,7 @@ static const struct command_row commands[] = {
     {"resume", "[SCOPE]", "end pause and shutoff", NULL, 0, 1, run_resume},
     {"overrun", "[actual|cap]", "what a settle above the estimate charges", NULL, 0, 1, run_overrun},
     {"reserve", "[SCOPE]...", "hold an estimate and print the id", reserve_options, 0, -1, run_reserve},
-    {"would-fit", "[SCOPE]...", "say whether a reserve would be admitted", would_fit_options, 0, -1, run_would_fit},
+    {"would-fit", "[SCOPE]...", "say whether a reserve would be admitted", reserve_options, 0, -1, run_would_fit},
     {"settle", "ID", "replace a hold by what was used", settle_options, 1, 1, run_settle},
     {"refund", "ID", "release a hold", NULL, 1, 1, run_refund},
     {"extend", "ID", "add amounts or time to a hold", extend_options, 1, 1, run_extend},

@@ -43,16 +43,14 @@ static bool read_call(struct cli *cli, tlshm_model_call *call)
     return true;
 }
 
-/* The bounds of --config; all defaults without one. EXIT_OK, or the exit code after having reported. */
-static int read_bounds(struct cli *cli, tlshm_bounds *bounds)
+/* Prices, and the bounds of --config; defaults without one. EXIT_OK, or the exit code after having reported. */
+static int read_files(struct cli *cli, tlshm_bounds *bounds, tlshm_prices **prices)
 {
-    tlshm_config *config = NULL;
-    *bounds = (tlshm_bounds){0};
-    if (!cli->value[OPT_CONFIG])
-        return EXIT_OK;
-    int failed = config_load(cli, cli->value[OPT_CONFIG], &config);
+    tlshm_config *config;
+    int failed = config_named(cli, &config);
     if (failed == EXIT_OK)
-        *bounds = tlshm_config_get_settings(config)->estimates;
+        failed = price_table(cli, config, prices);
+    *bounds = config ? tlshm_config_get_settings(config)->estimates : (tlshm_bounds){0};
     tlshm_config_free(config);
     return failed;
 }
@@ -62,6 +60,29 @@ static int bad_counts(struct cli *cli)
     return options_complain(cli->tool,
                             "parts of the input or the output are more than the whole, or a name is too long");
 }
+
+/* Of a call that was not admitted. */
+static int not_admitted(struct cli *cli, int rc, const char *command, const tlshm_model_call *call,
+                        const tlshm_prices *prices, const tlshm_refusal *why)
+{
+    if (rc == -TLSHM_EINVAL)
+        return bad_counts(cli);
+    if (rc < 0)
+        return cli_error(cli, rc, command, NULL);
+    int exit_code = calls_refused(cli, why);
+    if (why->reason == TLSHM_UNKNOWN_MODEL)
+        price_say_lack(cli, prices,
+                       &(tlshm_price_call){
+                           .model = call->model,
+                           .provider = call->provider,
+                           .service = call->service,
+                           .counts = call->counts,
+                       });
+    return exit_code;
+}
+
+typedef int priced_command(struct cli *cli, const tlshm_request *request, const tlshm_model_call *call,
+                           const tlshm_bounds *bounds, const tlshm_prices *prices);
 
 static int reserve_priced(struct cli *cli, const tlshm_request *request, const tlshm_model_call *call,
                           const tlshm_bounds *bounds, const tlshm_prices *prices)
@@ -73,27 +94,50 @@ static int reserve_priced(struct cli *cli, const tlshm_request *request, const t
     if (failed)
         return failed;
     int rc = tlshm_model_reserve(cli->t, request, call, bounds, prices, &id, &guess, &why);
-    if (rc == -TLSHM_EINVAL)
-        return bad_counts(cli);
-    if (rc < 0)
-        return cli_error(cli, rc, "reserve", NULL);
-    return rc == TLSHM_REFUSED ? calls_refused(cli, &why) : calls_admitted(cli, id, rc == TLSHM_REPLAY, &guess);
+    if (rc < 0 || rc == TLSHM_REFUSED)
+        return not_admitted(cli, rc, "reserve", call, prices, &why);
+    return calls_admitted(cli, id, rc == TLSHM_REPLAY, &guess);
+}
+
+static int fit_priced(struct cli *cli, const tlshm_request *request, const tlshm_model_call *call,
+                      const tlshm_bounds *bounds, const tlshm_prices *prices)
+{
+    tlshm_guess guess;
+    tlshm_refusal why;
+    int failed = cli_attach(cli, TLSHM_READONLY);
+    if (failed)
+        return failed;
+    int rc = tlshm_model_would_fit(cli->t, request, call, bounds, prices, &guess, &why);
+    if (rc < 0 || rc == TLSHM_REFUSED)
+        return not_admitted(cli, rc, "would-fit", call, prices, &why);
+    return calls_fits(cli, rc == TLSHM_REPLAY, &guess);
+}
+
+/* Tool calls are part of the counts. */
+static int run_priced(struct cli *cli, const tlshm_request *request, priced_command *command)
+{
+    tlshm_request by_counts = *request;
+    tlshm_model_call call;
+    tlshm_bounds bounds;
+    tlshm_prices *prices = NULL;
+    by_counts.estimate.of[TLSHM_TOOL_CALLS] = 0;
+    if (!read_call(cli, &call))
+        return EXIT_USAGE;
+    int exit_code = read_files(cli, &bounds, &prices);
+    if (exit_code == EXIT_OK)
+        exit_code = command(cli, &by_counts, &call, &bounds, prices);
+    tlshm_prices_close(prices);
+    return exit_code;
 }
 
 int model_reserve(struct cli *cli, const tlshm_request *request)
 {
-    tlshm_model_call call;
-    tlshm_bounds bounds;
-    tlshm_prices *prices = NULL;
-    if (!read_call(cli, &call))
-        return EXIT_USAGE;
-    int exit_code = read_bounds(cli, &bounds);
-    if (exit_code == EXIT_OK)
-        exit_code = price_table(cli, &prices);
-    if (exit_code == EXIT_OK)
-        exit_code = reserve_priced(cli, request, &call, &bounds, prices);
-    tlshm_prices_close(prices);
-    return exit_code;
+    return run_priced(cli, request, reserve_priced);
+}
+
+int model_would_fit(struct cli *cli, const tlshm_request *request)
+{
+    return run_priced(cli, request, fit_priced);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- settle */
@@ -169,12 +213,13 @@ int model_settle(struct cli *cli, const char *text, tlshm_id id)
     tlshm_answer answer;
     tlshm_model_usage usage;
     enum tlshm_outcome outcome;
+    tlshm_bounds bounds;
     tlshm_prices *prices = NULL;
     if (!check_options(cli))
         return EXIT_USAGE;
     int exit_code = read_usage(cli, &answer, &usage, &outcome);
     if (exit_code == EXIT_OK)
-        exit_code = price_table(cli, &prices);
+        exit_code = read_files(cli, &bounds, &prices);
     if (exit_code == EXIT_OK)
         exit_code = settle_priced(cli, text, id, &answer, &usage, outcome, prices);
     tlshm_prices_close(prices);

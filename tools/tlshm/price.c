@@ -8,9 +8,12 @@
 #include <tlshm/pricing.h>
 
 #include "calls.h"
+#include "file.h"
 
 #define PUSD_PER_DOLLAR UINT64_C(1000000000000)
 #define SECOND_NS INT64_C(1000000000)
+
+#define NO_TABLE "no prices are named: use --prices, --config of a file that has some, or set TLSHM_PRICES"
 
 enum { DOLLARS_MAX = 40, PLACES = 12 };
 
@@ -29,7 +32,7 @@ static const char *table_named(const struct cli *cli)
     return path && *path ? path : NULL;
 }
 
-/* Opens the table that is meant. EXIT_OK, or the exit code after having reported. */
+/* Opens the table that is named. EXIT_OK, or the exit code after having reported. */
 static int open_prices(struct cli *cli, tlshm_price_warning warning, void *context, tlshm_prices **out)
 {
     struct tlshm_error err = {0};
@@ -40,11 +43,14 @@ static int open_prices(struct cli *cli, tlshm_price_warning warning, void *conte
     return rc < 0 ? cli_error(cli, rc, path, &err) : EXIT_OK;
 }
 
-int price_table(struct cli *cli, tlshm_prices **out)
+int price_table(struct cli *cli, const tlshm_config *config, tlshm_prices **out)
 {
-    const char *named = getenv("TLSHM_PRICES");
+    struct tlshm_error err = {0};
     *out = NULL;
-    return cli->value[OPT_PRICES] || (named && *named) ? open_prices(cli, NULL, NULL, out) : EXIT_OK;
+    if (cli->value[OPT_PRICES] || !config || !(tlshm_config_get_settings(config)->sections & TLSHM_CONFIG_PRICES))
+        return table_named(cli) ? open_prices(cli, NULL, NULL, out) : EXIT_OK;
+    int rc = tlshm_config_prices(out, config, &err);
+    return rc < 0 ? cli_error(cli, rc, cli->value[OPT_CONFIG], &err) : EXIT_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- options */
@@ -201,12 +207,32 @@ static void say_lack(const char *model, const tlshm_cost *cost, const char *near
         snprintf(buf, size, "'%s' is not in this table", model);
 }
 
+/* With the nearest name, which is empty if none is near. */
+static void explain_lack(const tlshm_prices *prices, const char *model, const tlshm_cost *cost,
+                         char nearest[TLSHM_MODEL_MAX + 1], char *buf, size_t size)
+{
+    *nearest = 0;
+    if (cost->lack == TLSHM_LACKS_MODEL)
+        tlshm_prices_nearest(prices, model, nearest, TLSHM_MODEL_MAX + 1);
+    say_lack(model, cost, nearest, buf, size);
+}
+
+void price_say_lack(struct cli *cli, const tlshm_prices *prices, const tlshm_price_call *call)
+{
+    char nearest[TLSHM_MODEL_MAX + 1], text[3 * TLSHM_MODEL_MAX];
+    tlshm_cost cost;
+    if (!prices) {
+        tool_fail(cli->tool, EXIT_REFUSED, NO_TABLE);
+    } else if (tlshm_price(prices, call, &cost) == TLSHM_UNKNOWN_MODEL) {
+        explain_lack(prices, call->model, &cost, nearest, text, sizeof text);
+        tool_fail(cli->tool, EXIT_REFUSED, "%s", text);
+    }
+}
+
 static int show_lack(struct cli *cli, const tlshm_prices *prices, const char *model, const tlshm_cost *cost)
 {
-    char nearest[TLSHM_MODEL_MAX + 1] = "", text[3 * TLSHM_MODEL_MAX];
-    if (cost->lack == TLSHM_LACKS_MODEL)
-        tlshm_prices_nearest(prices, model, nearest, sizeof nearest);
-    say_lack(model, cost, nearest, text, sizeof text);
+    char nearest[TLSHM_MODEL_MAX + 1], text[3 * TLSHM_MODEL_MAX];
+    explain_lack(prices, model, cost, nearest, text, sizeof text);
     if (cli->json) {
         struct emit *e = cli_answer(cli);
         emit_text(e, "verdict", "unknown");
@@ -243,9 +269,15 @@ int run_price(void *context, int argc, char **argv)
     struct cli *cli = context;
     tlshm_price_call call = {.model = argv[0], .provider = cli->value[OPT_PROVIDER]};
     tlshm_prices *prices = NULL;
+    tlshm_config *config = NULL;
     if (!price_counts(cli, &call.counts) || !price_service(cli, &call.service) || !take_instant(cli, &call.wall_ns))
         return EXIT_USAGE;
-    int exit_code = open_prices(cli, NULL, NULL, &prices);
+    int exit_code = config_named(cli, &config);
+    if (exit_code == EXIT_OK)
+        exit_code = price_table(cli, config, &prices);
+    tlshm_config_free(config);
+    if (exit_code == EXIT_OK && !prices)
+        exit_code = options_complain(cli->tool, NO_TABLE);
     if (exit_code == EXIT_OK)
         exit_code = price_call(cli, prices, &call);
     tlshm_prices_close(prices);
