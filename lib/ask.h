@@ -9,9 +9,10 @@
 
 /* What a request is for that began with counts of a model (bymodel.c). */
 struct tl_ask_model {
-    uint64_t word;        /* what the body is to say of it (body.h) */
-    uint64_t fingerprint; /* of what the amounts were estimated from: they differ from one repeat to the next */
-    bool unpriced;        /* nobody knows what it costs: refused where cost is limited */
+    uint64_t word;               /* what the body is to say of it (body.h) */
+    uint64_t fingerprint;        /* of what the amounts were estimated from: they differ from one repeat to the next */
+    bool unpriced;               /* nobody knows what it costs: refused where cost is limited */
+    uint64_t whole[TLSHM_UNITS]; /* what it may come to, for limits on single requests: less may be held */
 };
 
 struct tl_ask {
@@ -40,6 +41,12 @@ TL_INLINE void tl_ask_fill(struct tl_ask *ask, const tlshm_request *request, con
     ask->tag = request->tag;
     ask->key = request->idempotency_key;
     ask->key_len = request->idempotency_len;
+}
+
+/* What limits on single requests are compared with. */
+TL_INLINE const uint64_t *tl_ask_whole(const struct tl_ask *ask)
+{
+    return ask->model ? ask->model->whole : ask->need;
 }
 
 /* Why a request is refused, without the details. */

@@ -136,36 +136,55 @@ static uint64_t output_within(uint64_t shape, uint64_t room, uint64_t input, con
     }
 }
 
-static uint64_t output_within_scope(const struct tl_limits *limits, uint32_t ppm, uint64_t input,
-                                    const tlshm_cost *cost)
+/* What limits leave for an output. */
+struct room {
+    uint64_t shared; /* those over a time: with the share that one hold may have of them */
+    uint64_t single; /* those on single requests: with all of them */
+};
+
+static void look_at_room(const struct tl_limits *limits, uint32_t ppm, uint64_t input, const tlshm_cost *cost,
+                         struct room *room)
 {
-    uint64_t least = TL_FOREVER;
-    for (unsigned i = 0; i < limits->count; i++)
-        if (!tl_shape_is_request(limits->shape[i]) && limits->cap[i] != TLSHM_UNLIMITED)
-            least = tl_min(least, output_within(limits->shape[i], share_of(limits->cap[i], ppm), input, cost));
-    return least;
+    for (unsigned i = 0; i < limits->count; i++) {
+        uint64_t shape = limits->shape[i], cap = limits->cap[i];
+        if (cap == TLSHM_UNLIMITED)
+            continue;
+        if (tl_shape_is_request(shape))
+            room->single = tl_min(room->single, output_within(shape, cap, input, cost));
+        else
+            room->shared = tl_min(room->shared, output_within(shape, share_of(cap, ppm), input, cost));
+    }
 }
 
-/* Cuts the output so that the hold takes no more than its share of any limit. */
+static void cut(tlshm_guess *g, uint64_t most, uint32_t why)
+{
+    if (g->output <= most)
+        return;
+    g->output = most;
+    g->changed |= why;
+}
+
+/*
+ * Cuts the output so that the hold takes no more than its share of any limit. What nobody has asked for is no more than a
+ * single request may have either.
+ */
 static int cut_output(const struct estimating *e, const tlshm_scope *scopes, unsigned count, const tlshm_cost *cost,
                       tlshm_guess *g)
 {
     bool given = g->source == TLSHM_OUTPUT_GIVEN;
     uint32_t ppm = (uint32_t)or_else(e->bounds.max_share_ppm, given ? 0 : TLSHM_SHARE_DEFAULT_PPM);
-    uint64_t most = TL_FOREVER;
+    struct room room = {TL_FOREVER, TL_FOREVER};
     struct tl_look look;
     for (unsigned i = 0; ppm && g->output && i < count; i++) {
         int rc = scopes[i].handle ? tl_look_at(e->t, scopes[i].handle, false, &look)
                                   : tl_look_for(e->t, scopes[i].key, scopes[i].len, false, &look);
         if (rc < 0)
             return rc;
-        most = tl_min(most, output_within_scope(&look.limits, ppm, e->call->counts.input_total, cost));
+        look_at_room(&look.limits, ppm, e->call->counts.input_total, cost, &room);
     }
-    most = tl_max(most, tl_min(g->output, or_else(e->bounds.output_floor, 1)));
-    if (g->output > most) {
-        g->output = most;
-        g->changed |= TLSHM_OUTPUT_SHARED;
-    }
+    cut(g, tl_max(room.shared, or_else(e->bounds.output_floor, 1)), TLSHM_OUTPUT_SHARED);
+    if (!given)
+        cut(g, tl_max(room.single, 1), TLSHM_OUTPUT_LIMITED);
     return 0;
 }
 
@@ -252,6 +271,22 @@ static void tell_held(tlshm_t *t, tlshm_id id, tlshm_guess *g)
     g->output = info.estimate.of[TLSHM_OUTPUT_TOKENS];
 }
 
+/* Limits on single requests go by what the caller allows the model, though less may be held. */
+static void ask_whole(struct estimating *e, const tlshm_request *full, const tlshm_guess *g, uint64_t *whole)
+{
+    tlshm_cost cost;
+    uint64_t allowed = e->call->max_output;
+    memcpy(whole, full->estimate.of, sizeof full->estimate.of);
+    whole[TLSHM_REQUESTS] = tl_max(whole[TLSHM_REQUESTS], 1);
+    if (g->source != TLSHM_OUTPUT_GIVEN || allowed == TLSHM_OUTPUT_NONE || g->output >= allowed)
+        return;
+    whole[TLSHM_OUTPUT_TOKENS] = allowed;
+    whole[TLSHM_TOKENS] += allowed - g->output;
+    e->price.counts.output_total = allowed;
+    if (g->priced)
+        whole[TLSHM_COST] = price(e->prices, &e->price, &cost) == TLSHM_OK ? cost.nusd : TLSHM_AMOUNT_MAX;
+}
+
 /* The request with the amounts that it comes to, and what is asked beside them. */
 static int fill_in(struct estimating *e, const tlshm_request *request, tlshm_guess *g, tlshm_request *full,
                    struct tl_ask_model *model)
@@ -263,6 +298,7 @@ static int fill_in(struct estimating *e, const tlshm_request *request, tlshm_gue
     full->estimate = g->amounts;
     full->estimate.of[TLSHM_REQUESTS] = request->estimate.of[TLSHM_REQUESTS];
     *model = (struct tl_ask_model){.fingerprint = fingerprint(e, request), .unpriced = !g->priced};
+    ask_whole(e, full, g, model->whole);
     return 0;
 }
 

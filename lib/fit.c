@@ -260,7 +260,7 @@ static int decide(struct tl_fit *fit, const struct tl_ask *ask, struct tl_no *no
 {
     struct tl_thread *thread = &fit->thread;
     bool unpriced = ask->model && ask->model->unpriced;
-    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, unpriced};
+    const struct tl_want want = {ask->need, tl_ask_whole(ask), ask->ttl_ns, NULL, unpriced};
     unsigned scopes = thread->txn.cells;
     if (tl_verdict_stopped(thread, scopes, no) || (unpriced && tl_verdict_unpriced(thread, scopes, no)))
         return TLSHM_REFUSED;

@@ -188,7 +188,7 @@ static int try_reserve(struct tl_thread *thread, const struct tl_ask *ask, tlshm
 {
     struct tl_txn *txn = &thread->txn;
     bool unpriced = ask->model && ask->model->unpriced;
-    const struct tl_want want = {ask->need, ask->need, ask->ttl_ns, NULL, unpriced};
+    const struct tl_want want = {ask->need, tl_ask_whole(ask), ask->ttl_ns, NULL, unpriced};
     int rc = tl_views_order(thread->hand.map, txn, ask->scope, ask->scopes);
     if (rc == 0)
         rc = admit(thread, ask->scope, ask->scopes, &want, no);

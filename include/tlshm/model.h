@@ -77,9 +77,10 @@ enum tlshm_output_source {
 };
 
 /* What then changed it, as bits. */
-#define TLSHM_OUTPUT_RAISED 1u /* by the floor */
-#define TLSHM_OUTPUT_CAPPED 2u /* by the cap */
-#define TLSHM_OUTPUT_SHARED 4u /* cut to the share of a limit */
+#define TLSHM_OUTPUT_RAISED 1u  /* by the floor */
+#define TLSHM_OUTPUT_CAPPED 2u  /* by the cap */
+#define TLSHM_OUTPUT_SHARED 4u  /* cut to the share of a limit */
+#define TLSHM_OUTPUT_LIMITED 8u /* cut to what a single request may have */
 
 /* What a call is estimated to take. */
 typedef struct tlshm_guess {
@@ -97,7 +98,9 @@ typedef struct tlshm_guess {
  *   The output is max_output; or the learned quantile; or the default. Of the last two, no less than output_floor; of
  *   all, no more than output_cap; and no more than makes the hold take max_share of any limit on tokens, output tokens or
  *   cost over a window or a lifetime that the scopes have: the output is cut, down to the floor at least (1 if there is
- *   none), the input never.
+ *   none), the input never. If the caller gave no max_output, it is also cut to what limits on single requests leave: who
+ *   means to keep those passes `output` on to the model as its maximum. A max_output that was given is compared with them
+ *   as it is, though less may be held for it.
  * A price's date is that of the segment's clock. Returns 0, -EINVAL (also: floor above cap, ppm above a million, parts that
  * are more than their whole, counts of output), -ERANGE (a count or the cost above TLSHM_AMOUNT_MAX), -EKEY -ELEVEL
  * -ESTALE -ECORRUPT -ETRUNCATED.

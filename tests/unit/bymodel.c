@@ -74,7 +74,15 @@ Test(bymodel, a_hold_takes_a_share_of_the_smallest_limit)
         {"tokens 1000 per 1h; tokens 5000 lifetime", 0, 0, 500, {0}},
         {"tokens 5000 per 1h; tokens 1000 per day", 0, 0, 500, {0}},
         {"output_tokens 300 per 1h; tokens 90000 per 1h", 10, 0, 150, {0}},
-        {"output_tokens 300 per request", 10, 0, 4096, {0}}, /* not a budget */
+        {"output_tokens 300 per request", 10, 0, 300, {0}}, /* all of it: not a budget that others share */
+        {"output_tokens 300 per request; tokens 400 per 1h", 10, 0, 190, {0}},
+        {"output_tokens 300 per request", 10, 0, 300, {.output_floor = 500}},
+        {"output_tokens 300 per request", 10, 200, 200, {0}},
+        {"output_tokens 300 per request", 10, 301, 301, {.max_share_ppm = 500000}},
+        {"tokens 100 per request", 10, 0, 90, {0}},
+        {"tokens 100 per request", 200, 0, 1, {0}},
+        {"cost $0.003 per request; time 5s per request", 10, 0, 198, {0}},
+        {"input_tokens 5 per request; output_tokens unlimited per request", 10, 0, 4096, {0}},
         {"tokens unlimited per 1h; requests 5 per 1h; concurrency 1", 10, 0, 4096, {0}},
         {"tokens 0 per 1h", 10, 0, 1, {0}},
         {"cost $0.003 per 1h", 10, 0, 98, {0}}, /* half of it less 30,000 for the input: 1,470,000 at 15,000 */
@@ -90,6 +98,59 @@ Test(bymodel, a_hold_takes_a_share_of_the_smallest_limit)
     space_limits(&bill.space, "tenant:t", "tokens 400 per 1h");
     expect_guess(guess_for("agent:a tenant:t", 10, 0, (tlshm_bounds){0}), 190, TLSHM_OUTPUT_ASSUMED,
                  TLSHM_OUTPUT_SHARED);
+}
+
+/* What is asked before, and what comes then: the same in all that is told. */
+static int would_fit_and_does(const tlshm_model_call *call, const tlshm_bounds *bounds)
+{
+    struct ask a;
+    tlshm_guess guess = {.output = 4711};
+    tlshm_refusal why;
+    tlshm_id id;
+    memset(&why, 0, sizeof why);
+    memset(&bill.why, 0, sizeof bill.why);
+    ask_for(&a, "agent:a tenant:t", NULL);
+    int rc = tlshm_model_would_fit(bill.space.t, &a.request, call, bounds, bill.prices, &guess, &why);
+    cr_expect_eq(bill_reserve("agent:a tenant:t", call, bounds, &id), rc);
+    cr_expect_arr_eq(&guess, &bill.guess, sizeof guess);
+    cr_expect_eq(why.reason, bill.why.reason);
+    cr_expect_eq(why.retry_after_ns, bill.why.retry_after_ns);
+    cr_expect_eq(why.scope, bill.why.scope);
+    cr_expect_str_eq(why.key, bill.why.key);
+    cr_expect_eq(why.requested, bill.why.requested);
+    cr_expect_eq(why.held, bill.why.held);
+    return rc;
+}
+
+/* What the caller allows the model counts, not what is held for it; what nobody has asked for is not too large. */
+Test(bymodel, a_single_request_is_what_the_caller_allows_it)
+{
+    static const struct {
+        const char *limits;
+        uint64_t max_output, requested;
+        tlshm_bounds bounds;
+    } cases[] = {
+        {"output_tokens 300 per request", 301, 301, {0}},
+        {"output_tokens 300 per request", 301, 301, {.output_cap = 50}},
+        {"output_tokens 300 per request; tokens 100 per 1h", 301, 301, {.max_share_ppm = 500000}},
+        {"tokens 300 per request", 291, 301, {.output_cap = 50}},
+        {"cost $0.003 per request", 199, 10 * 3000 + 199 * 15000, {.output_cap = 50}},
+        {"cost $0.003 per request", TLSHM_AMOUNT_MAX, TLSHM_AMOUNT_MAX, {.output_cap = 50}},
+        {"output_tokens 300 per request", 300, 0, {.output_cap = 50}},
+        {"cost $0.003 per request", 198, 0, {.output_cap = 50}},
+        {"output_tokens 300 per request; cost $0.003 per request", 0, 0, {.output_floor = 1000}},
+        {"output_tokens 0 per request", TLSHM_OUTPUT_NONE, 0, {0}},
+    };
+    for (unsigned i = 0; i < COUNT_OF(cases); i++) {
+        tlshm_model_call call = bill_call("m", 10, cases[i].max_output);
+        space_limits(&bill.space, "agent:a", cases[i].limits);
+        int rc = would_fit_and_does(&call, &cases[i].bounds);
+        cr_expect_eq(rc, cases[i].requested ? TLSHM_REFUSED : TLSHM_OK, "%u: %d", i, rc);
+        if (rc == TLSHM_REFUSED) {
+            cr_expect_eq(bill.why.reason, TLSHM_REQUEST_TOO_LARGE, "%u", i);
+            cr_expect_eq(bill.why.requested, cases[i].requested, "%u: %llu", i, (unsigned long long)bill.why.requested);
+        }
+    }
 }
 
 /* One request without a maximum must not lock all others out. */
@@ -237,28 +298,6 @@ Test(bymodel, an_unknown_model_is_never_free_for_a_mere_request_either)
                      TLSHM_REFUSED);
     }
     cr_expect_eq(space_usage(&bill.space, "tenant:t").used[TLSHM_REQUESTS], 3);
-}
-
-/* What is asked before, and what comes then: the same in all that is told. */
-static int would_fit_and_does(const tlshm_model_call *call, const tlshm_bounds *bounds)
-{
-    struct ask a;
-    tlshm_guess guess = {.output = 4711};
-    tlshm_refusal why;
-    tlshm_id id;
-    memset(&why, 0, sizeof why);
-    memset(&bill.why, 0, sizeof bill.why);
-    ask_for(&a, "agent:a tenant:t", NULL);
-    int rc = tlshm_model_would_fit(bill.space.t, &a.request, call, bounds, bill.prices, &guess, &why);
-    cr_expect_eq(bill_reserve("agent:a tenant:t", call, bounds, &id), rc);
-    cr_expect_arr_eq(&guess, &bill.guess, sizeof guess);
-    cr_expect_eq(why.reason, bill.why.reason);
-    cr_expect_eq(why.retry_after_ns, bill.why.retry_after_ns);
-    cr_expect_eq(why.scope, bill.why.scope);
-    cr_expect_str_eq(why.key, bill.why.key);
-    cr_expect_eq(why.requested, bill.why.requested);
-    cr_expect_eq(why.held, bill.why.held);
-    return rc;
 }
 
 Test(bymodel, whether_it_fits_is_what_a_reserve_says)
