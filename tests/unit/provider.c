@@ -558,6 +558,15 @@ Test(provider, an_exhausted_limit_tells_the_wait)
     cr_expect_eq(q.wait_ns, S);
 }
 
+Test(provider, a_window_that_nobody_lives_to_see)
+{
+    tlshm_quota q = read_answer(TLSHM_PROVIDER_ANY, 429, "",
+                                "{\"error\":\"Rate limit of 40,000 tokens per 99999999999seconds, 5 per minute\"}");
+    cr_expect_eq(q.hit.window_ns, MINUTE);
+    q = read_answer(TLSHM_PROVIDER_ANY, 429, "", "{\"error\":\"Rate limit of 40,000 tokens per 99999999999seconds\"}");
+    cr_expect_eq(q.hit.window_ns, 0);
+}
+
 Test(provider, a_policy_tells_what_was_hit)
 {
     tlshm_quota q = read_answer(TLSHM_PROVIDER_AZURE, 429,
