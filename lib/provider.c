@@ -140,16 +140,23 @@ static const tlshm_quota_limit *find_exhausted(const tlshm_quota *q)
     return found;
 }
 
-/* The headers' entry for the limit that a message named: of its kind, and of its window as far as both are known. */
+/*
+ * The headers' entry for the limit that a message named, or that was found before: of its kind, and of its window as far as
+ * both are known; of several the one of its name.
+ */
 static const tlshm_quota_limit *find_same(const tlshm_quota *q, const tlshm_quota_limit *hit)
 {
+    const tlshm_quota_limit *found = NULL;
     for (unsigned i = 0; i < q->limit_count; i++) {
         const tlshm_quota_limit *limit = &q->limits[i];
-        if (limit->kind == hit->kind &&
-            (limit->window_ns == hit->window_ns || limit->window_ns == 0 || hit->window_ns == 0))
+        if (limit->kind != hit->kind ||
+            (limit->window_ns != hit->window_ns && limit->window_ns != 0 && hit->window_ns != 0))
+            continue;
+        if (strcmp(limit->name, hit->name) == 0 && limit->window_ns == hit->window_ns)
             return limit;
+        found = found ? found : limit;
     }
-    return NULL;
+    return found;
 }
 
 static void complete(tlshm_quota_limit *hit, const tlshm_quota_limit *from)

@@ -596,6 +596,20 @@ Test(provider, conclusions_can_be_drawn_again)
     cr_expect_eq(q.wait_ns, 9 * S);
 }
 
+Test(provider, conclusions_stay_with_several_limits_of_a_kind)
+{
+    tlshm_quota q = read_answer(TLSHM_PROVIDER_ANY, 429,
+                                "x-ratelimit-remaining-requests: 5\nx-ratelimit-limit-requests: 60\n"
+                                "x-ratelimit-remaining-fast-requests: 0\nx-ratelimit-reset-fast-requests: 9s",
+                                NULL);
+    tlshm_quota again = q;
+    cr_expect_eq(q.wait_ns, 9 * S);
+    cr_expect_str_eq(q.hit.name, "fast");
+    cr_expect_eq(tlshm_quota_end(&again), 0);
+    cr_expect_eq(memcmp(&q, &again, sizeof q), 0, "the second time the limit hit has %u, not %u, said of it",
+                 again.hit.said, q.hit.said);
+}
+
 Test(provider, bad_arguments)
 {
     tlshm_quota q;
