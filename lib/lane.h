@@ -4,7 +4,7 @@
  * remembered here stands, and need not be read again.
  *
  * An installed sheet changes in nothing but its ref, and no head comes back. A spare is written by its thread alone; an
- * operation on the general way may write it or change it for another, and then the lanes are forgotten (txn->lanes).
+ * operation on the general way may write it or change it for another, and then the lanes are forgotten (hand->written).
  */
 #ifndef TL_LANE_H
 #define TL_LANE_H
@@ -27,11 +27,12 @@ struct tl_lane {
 
 /* What the lanes of an operation have in common. */
 struct tl_lanes {
-    uint64_t edge;  /* the earliest of them */
-    uint64_t time;  /* as of then all of them are what they are: the latest operation's, before any edge */
-    int64_t offset; /* wall minus boot that was seen to go with the windows of all */
-    bool marking;   /* some are to be marked by the owner still, see tl_txn_mark_own() */
-    bool ready;     /* all spares have their cells' windows: an operation can go on from here */
+    uint64_t edge;    /* the earliest of them */
+    uint64_t time;    /* as of then all of them are what they are: the latest operation's, before any edge */
+    int64_t offset;   /* wall minus boot that was seen to go with the windows of all */
+    uint64_t written; /* the hand's, when they were met: since then nobody else has written the spares */
+    bool marking;     /* some are to be marked by the owner still, see tl_txn_mark_own() */
+    bool ready;       /* all spares have their cells' windows: an operation can go on from here */
 };
 
 /* 0 if the lane's state stands: it does then until the head is seen changed. */

@@ -81,6 +81,7 @@ TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
 {
     struct tl_lanes lanes = {.edge = TL_FOREVER, .offset = INT64_MIN, .ready = true}; /* no offset was seen yet */
     thread->txn.lanes = 0;
+    lanes.written = thread->hand.written;
     for (unsigned j = 0; j < cells; j++)
         if (!meet(thread, j, &lanes))
             return false;
@@ -116,7 +117,7 @@ TL_INLINE bool are_still(struct tl_thread *thread, unsigned cells, const struct 
 TL_INLINE bool all_stand(const struct tl_thread *thread, unsigned cells)
 {
     uint64_t differs = 0;
-    if (TL_UNLIKELY(thread->txn.lanes != cells))
+    if (TL_UNLIKELY(thread->txn.lanes != cells || thread->lanes.written != thread->hand.written))
         return false;
     FOR_CELLS(cells, differs |= tl_lane_differs(&thread->lane[j]));
     return differs == 0;

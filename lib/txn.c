@@ -400,7 +400,7 @@ TL_INLINE int commit(struct tl_hand *hand, struct tl_txn *txn, unsigned cells)
 {
     struct shm_seat *seat = hand->seat;
     uint64_t number = tl_txn_next_number(seat), ref = shm_ref(hand->seat_index, number), edge;
-    txn->lanes = 0; /* the spares are written, or become others */
+    hand->written++; /* and may become others: whichever txn this is, lanes are of former ones */
     ensure_marked(hand, &txn->was);
     if (!put_history(hand, txn, cells))
         return 0;

@@ -49,6 +49,7 @@ struct tl_hand {
     uint64_t owner;                   /* what the bodies of its reservations say of it, see body.h */
     unsigned foreign[SHM_CELLS_MAX];  /* operations for which cell j of an operation is still marked by the owner */
     uint32_t spare_of[SHM_CELLS_MAX]; /* cell + 1 whose installed sheet spare j was, windows and all; 0: none */
+    uint64_t written;                 /* how often spares have been, on the general way (lane.h) */
     bool stuck;                       /* a mutex of this mapping could not be let go (seat.h) */
 };
 

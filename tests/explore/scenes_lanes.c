@@ -440,8 +440,22 @@ static void act_left_stale(unsigned fibre)
         fault("a stale handle tells what is left to another key");
 }
 
+/* An operation on another scope alone has the spare that a lane would go on with. */
+static void act_kept(unsigned fibre)
+{
+    pair_of_another(fibre);
+    if (fibre != 0)
+        return;
+    call_pair(0, 2, S0 | S1, 1, SETTLE, 16);
+    call_pair(0, 2, S0 | S1, 1, SETTLE, 8);
+    if (tl_directory_keep(&world.thread[0].hand, world.handle[2]) < 0)
+        fault("a scope cannot be kept");
+    call_pair(0, 2, S0 | S1, 1, SETTLE, 4);
+}
+
 const struct scene scenes_of_lanes[] = {
     {"lanes-other", "lanes of other scopes", start_lanes, act_other, .two = true, .brief = true},
+    {"lanes-kept", "a spare of a lane is used for another scope", start_lanes, act_kept, .two = true, .brief = true},
     {"lanes-unfinished", "spares of an operation that was not begun", start_unfinished, act_unfinished, .two = true,
      .brief = true},
     {"lanes-edges", "one lane's windows end first", start_edges, act_edges, .two = true, .brief = true},

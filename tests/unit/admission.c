@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <tlshm/stats.h>
 
 static struct stage *s;
 
@@ -266,4 +267,101 @@ Test(admission, a_first_reserve_after_settles_of_holds_of_others)
     cr_expect_eq(tlshm_reserve(own.t, request, &id, NULL), TLSHM_REFUSED);
     tlshm_detach(other);
     space_close(&own);
+}
+
+/* ------------------------------------------------------------------------------------- what a thread remembers of limits */
+
+#define SHARING 64 /* a thread has one place for the limits of all cells that are so far apart (TL_CEILINGS) */
+
+/* Two scopes whose limits are remembered in the same place, with caps of their own. */
+static void make_sharing(char key[2][16], const char *little, const char *much)
+{
+    tlshm_handle handle, first = 0;
+    key[1][0] = 0;
+    for (unsigned i = 0; i < 2 * SHARING && !key[1][0]; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "agent:n%u", i);
+        cr_assert_eq(tlshm_resolve(s->space.t, name, 0, &handle), 0);
+        if (i == 0)
+            first = handle;
+        if (i == 0 || (uint32_t)(handle & 0xffffff) == (uint32_t)(first & 0xffffff) + SHARING)
+            strcpy(key[i != 0], name);
+    }
+    cr_assert(key[1][0], "no two scopes share a place");
+    space_limits(&s->space, key[0], little);
+    space_limits(&s->space, key[1], much);
+}
+
+/* The one with room comes first, so that its limits are known when the other one is used again and again. */
+Test(admission, scopes_that_are_remembered_in_one_place_keep_their_own_limits)
+{
+    char key[2][16], both[40];
+    unsigned little = 0, much = 0;
+    make_sharing(key, "tokens 12 per 1h", "tokens 1000 per 1h");
+    snprintf(both, sizeof both, "%s %s", key[0], key[1]);
+    for (unsigned i = 0; i < 4; i++) {
+        much += admitted_of(5, key[1], "tokens=1", NULL);
+        little += admitted_of(i < 3 ? 3 : 20, key[0], "tokens=1", NULL);
+    }
+    cr_expect_eq(little, 12, "by itself");
+    cr_expect_eq(much, 20, "and the other one is not bound by it");
+    cr_expect_eq(admitted_of(5, both, "tokens=1", NULL), 0, "together");
+    cr_expect_eq(space_remaining(&s->space, key[0], TLSHM_TOKENS), 0);
+    cr_expect_eq(space_remaining(&s->space, key[1], TLSHM_TOKENS), 980);
+}
+
+Test(admission, scopes_that_are_remembered_in_one_place_keep_them_in_one_call)
+{
+    char key[2][16], both[40];
+    make_sharing(key, "tokens 30 per 1h", "tokens 1000 per 1h");
+    snprintf(both, sizeof both, "%s %s", key[0], key[1]);
+    unsigned admitted = admitted_of(5, key[0], "tokens=1", NULL) + admitted_of(5, both, "tokens=1", NULL);
+    admitted_of(5, key[1], "tokens=1", NULL);
+    admitted += admitted_of(30, both, "tokens=1", NULL);
+    cr_expect_eq(admitted, 30);
+    cr_expect_eq(space_remaining(&s->space, key[1], TLSHM_TOKENS), 1000 - 5 - 25);
+}
+
+/* Whoever only asks what is left of the other one learns its limits, and forgets those of the scope that it is using. */
+Test(admission, scopes_that_are_remembered_in_one_place_keep_them_beside_looks)
+{
+    char key[2][16];
+    unsigned admitted = 0;
+    struct ask a;
+    make_sharing(key, "tokens 30 per 1h", "tokens 1000 per 1h");
+    admitted_of(5, key[1], "tokens=1", NULL);
+    for (unsigned i = 0; i < 60; i++) {
+        tlshm_id id;
+        int64_t left;
+        admitted += tlshm_reserve(s->space.t, ask_for(&a, key[0], "tokens=1"), &id, NULL) == TLSHM_OK;
+        for (unsigned looks = 0; i % 4 == 3 && looks < 3; looks++) {
+            cr_assert_eq(tlshm_remaining(s->space.t, key[1], 0, TLSHM_TOKENS, &left), 0);
+            cr_expect_eq(left, 995);
+        }
+    }
+    cr_expect_eq(admitted, 30);
+}
+
+/* What a thread remembers of its own sheets ends with whatever it does to another scope, and leaves that one alone. */
+Test(admission, scopes_that_are_made_or_limited_between_two_calls_stay_as_they_are)
+{
+    struct ask a;
+    tlshm_id id;
+    tlshm_handle handle;
+    ask_for(&a, "agent:a tenant:t", "tokens=1");
+    for (unsigned i = 0; i < 24; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "agent:n%u", i);
+        for (unsigned calls = 0; calls < 3; calls++)
+            cr_assert_eq(tlshm_reserve(s->space.t, &a.request, &id, NULL), TLSHM_OK);
+        if (i % 2 == 0)
+            cr_assert_eq(tlshm_resolve(s->space.t, key, 0, &handle), 0);
+        else
+            space_limits(&s->space, "user:limited", i % 4 == 1 ? "tokens 100 per 1h" : "tokens 200 per 1h");
+        cr_assert_eq(tlshm_reserve(s->space.t, &a.request, &id, NULL), TLSHM_OK);
+        cr_expect_eq(space_usage(&s->space, key).held[TLSHM_TOKENS], 0, "%s", key);
+        cr_expect_eq(space_usage(&s->space, "user:limited").held[TLSHM_TOKENS], 0, "after %u", i);
+    }
+    cr_expect_eq(space_usage(&s->space, "agent:a").held[TLSHM_TOKENS], 24 * 4);
+    cr_expect_eq(tlshm_verify(s->space.t, NULL, NULL, NULL), 0);
 }
