@@ -6,7 +6,7 @@
  * WHOLE  An answer is that of one moment: every cell is read again after the verdict, and must say what it said. Who cannot
  * write has to compare the balances too, since an operation that was met undecided may have been decided under the same
  * head. Scopes that were not there must still not be there. After TRIES changes in between, each cell is taken as it was at
- * one moment of its own.
+ * one moment of its own. That a table is full is what a walk has found, as in a reserve.
  *
  * STANDS FOR  what a reserve would have changed first, done to the private views instead:
  *   overdue holds in the way of a limit    taken off the balance

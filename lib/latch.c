@@ -39,7 +39,7 @@ static uint64_t reached(const struct tl_hand *hand, uint32_t cell, const struct 
     uint64_t found = 0;
     for (unsigned i = 0; i < limits->count; i++) {
         uint64_t shape = limits->shape[i];
-        if (tl_shape_latch(shape) <= tl_shape_latch(found) || limits->cap[i] == TLSHM_UNLIMITED)
+        if (tl_shape_latch(shape) <= tl_shape_latch(found))
             continue;
         if (tl_history_used(hand->map, cell, view, i, now) >= limits->cap[i])
             found = shape;

@@ -61,7 +61,7 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
                  struct tl_no *no)
 {
     struct tl_txn *txn = &thread->txn;
-    unsigned cleared = 0;
+    unsigned cleared = 0, passed = 0;
     for (unsigned tries = 0; tries < TL_TRIES_MAX; tries++) {
         int rc = tl_views_take(&thread->hand, txn, scope);
         if (TL_LIKELY(rc == 0))
@@ -89,8 +89,9 @@ static int admit(struct tl_thread *thread, const uint64_t *scope, unsigned scope
                 return rc;
             continue;
         }
+        /* Its time may have passed meanwhile; in a segment of nonsense it is never found. */
         if ((no->reason == TLSHM_PAUSED || no->reason == TLSHM_SHUTOFF) &&
-            !tl_latch_look(&thread->hand, scope[txn->asked[no->cell]]))
+            !tl_latch_look(&thread->hand, scope[txn->asked[no->cell]]) && passed++ < 4)
             continue;
         if (no->reason != TLSHM_LIMIT || cleared++ > 4 || !tl_expiry_in_the_way(thread, scopes))
             return TLSHM_REFUSED;
