@@ -6,7 +6,8 @@
  * reserve that is asked about, on the segment as it stands, at this time and those that the clock has shown meanwhile, and
  * all that it did is undone. What is answered must be what one
  * of these reserves was told, with its figures, and whether waiting helps; how long is looked up afterwards, and may be of a
- * later moment. And who asks writes nothing.
+ * later moment. That all places are taken is found by a walk, as in a reserve, and need not have been so at one moment if
+ * anything changed meanwhile. And who asks writes nothing.
  */
 #ifndef TLSHM_EXPLORE_ASKS_H
 #define TLSHM_EXPLORE_ASKS_H

@@ -3,9 +3,11 @@
  * scenes_change.c - limits of two scopes that turn at once, while others reserve on both, change one alone, or turn them
  * too. Each side has one scope that admits little: a call that asks for more fits a mixture of sides and nothing else.
  */
+#include "asks.h"
 #include "starts.h"
 
 #include "change.h"
+#include "latch.h"
 #include "tap.h"
 
 #define LITTLE 20
@@ -20,9 +22,19 @@ static const uint64_t sides[2][2] = {{PLENTY, LITTLE}, {LITTLE, PLENTY}};
 /* What appliers were told in the schedule that runs; by fibre. */
 static bool made[FIBRES];
 
+/* In some scenes limits are latches. */
+static bool latched;
+
+static tlshm_limit limit_of(uint64_t cap)
+{
+    tlshm_limit limit = world_lifetime(cap);
+    limit.flags = latched ? TLSHM_LIMIT_SHUTS_OFF : 0;
+    return limit;
+}
+
 static void publish_cap(unsigned seat, unsigned scope, uint64_t cap)
 {
-    const tlshm_limit limit = world_lifetime(cap);
+    const tlshm_limit limit = limit_of(cap);
     call_publish(seat, &world.map.cells[world.cell[scope]].policy, &limit, 1);
 }
 
@@ -49,7 +61,7 @@ static int turn(unsigned seat, const uint64_t *caps)
     struct tl_hand *hand = &world.thread[seat].hand;
     struct tl_turn turns[2] = {{.kind = TL_POLICY_OWN}, {.kind = TL_POLICY_OWN}};
     for (unsigned i = 0; i < 2; i++) {
-        const tlshm_limit limit = world_lifetime(caps[i]);
+        const tlshm_limit limit = limit_of(caps[i]);
         uint64_t shape, cap;
         world_shapes(&limit, 1, &shape, &cap);
         turns[i].word = &world.map.cells[world.cell[i]].policy;
@@ -264,6 +276,38 @@ static void act_swept(unsigned fibre)
     }
 }
 
+/* Whoever asks is told by one side too: by each of them it is too much. */
+static void act_asked(unsigned fibre)
+{
+    static const struct booking much = {.scopes = S0 | S1, .tokens = MUCH};
+    made[fibre] = false;
+    if (fibre == 0)
+        apply(0, 1);
+    else if (ask_fit(fibre, &much, fibre == 1) != TLSHM_REFUSED)
+        fault("it would fit by one scope's limits of before a change and another's of after it");
+}
+
+/* The second scope's latch is reached, and nobody has noticed. */
+static void start_latched(void)
+{
+    latched = true;
+    start_sides();
+    tlshm_id id = reserve(HARNESS, 3, S0 | S1, 1, 0);
+    call_end(HARNESS, id, SETTLE, LITTLE);
+    ledger_check();
+}
+
+static void act_latched(unsigned fibre)
+{
+    made[fibre] = false;
+    if (fibre == 0)
+        apply(0, 1);
+    else if (fibre == 1)
+        call_pair(1, 1, S1, 1, REFUND, 0);
+    else
+        tl_latch_all(&world.thread[2].hand);
+}
+
 const struct scene scenes_of_changes[] = {
     {"apply", "limits of two scopes turn while others reserve", start_sides, act_apply, finish_sides, .two = true},
     {"apply-warm", "the same, straight", start_warm_sides, act_apply, finish_sides},
@@ -274,6 +318,8 @@ const struct scene scenes_of_changes[] = {
      .brief = true},
     {"apply-left", "an heir turns limits that the dead has begun with", start_sides, act_left, finish_sides},
     {"apply-cleared", "two clear what the dead has left", start_left, act_cleared, finish_sides, .two = true},
+    {"apply-asked", "somebody asks whether it would fit", start_sides, act_asked, finish_sides, .brief = true},
+    {"apply-latch", "a latch is noticed meanwhile", start_latched, act_latched, finish_sides},
     {"apply-swept", "an heir sweeps lists that are pending", start_sides, act_swept, finish_sides},
 };
 const unsigned count_of_changes = COUNT(scenes_of_changes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scenes_directory.c - keys and their cells: made, found, retired, claimed. */
+#include "asks.h"
 #include "starts.h"
 
 #include <stdio.h>
@@ -284,6 +285,53 @@ static void finish_claim(void)
         fault("a place for a key is lost");
 }
 
+/* ------------------------------------------------------------------------------------------------------- questions */
+
+#define FULL 40 /* what the level's default tier allows */
+
+/* A scope is full, and has room only when the one that is new is full. */
+static void start_asked_new(void)
+{
+    start_default();
+    world.hold = reserve(HARNESS, 3, S1, FULL, 0);
+    ledger_check();
+}
+
+static void act_asked_new(unsigned fibre)
+{
+    static const struct booking asked = {.scopes = S1, .tokens = 1, .name = "tenant:new"};
+    if (fibre != 0) {
+        if (ask_fit(fibre, &asked, fibre == 1) == TLSHM_OK)
+            fault("it would fit though one scope is always full");
+        return;
+    }
+    uint64_t handle = call_make(0, asked.name);
+    const struct booking filled = {.record = 1, .tokens = FULL, .handle = handle};
+    if (handle && call_reserve(0, &filled, &answers.id[0]) == TLSHM_OK)
+        call_end(0, world.hold, REFUND, 0);
+}
+
+static void start_retire_asked(void)
+{
+    start_retire();
+    make_internal("level:agent");
+}
+
+/* Somebody asks by a handle that is about to be another scope's, and for a key that may have its place. */
+static void act_asked_retired(unsigned fibre)
+{
+    static struct booking stale = {.tokens = 1};
+    static const struct booking fresh = {.tokens = 1, .name = "agent:fresh"};
+    stale.handle = idle_handle;
+    if (fibre == 0) {
+        uint64_t handle = call_make(0, "agent:other");
+        if (handle)
+            call_reserve(0, &(struct booking){.record = 0, .tokens = 2, .handle = handle}, &answers.id[0]);
+    } else {
+        ask_fit(fibre, fibre == 1 ? &stale : &fresh, true);
+    }
+}
+
 const struct scene scenes_of_directory[] = {
     {"new-key", "three make one scope", start_directory, act_new_key, finish_new_key},
     {"retire", "an idle scope is recycled while it is used", start_retire, act_retire},
@@ -297,5 +345,7 @@ const struct scene scenes_of_directory[] = {
     {"walk", "a chain changes under a walker", start_walk, act_walk, .two = true},
     {"busy", "a full table of scopes in use", start_busy, act_busy},
     {"claim", "one place, two keys, an heir", start_one_place, act_claim, finish_claim},
+    {"asked-new", "somebody asks for a scope that is being made", start_asked_new, act_asked_new, .brief = true},
+    {"asked-retired", "somebody asks for a scope that is given away", start_retire_asked, act_asked_retired},
 };
 const unsigned count_of_directory = sizeof scenes_of_directory / sizeof scenes_of_directory[0];

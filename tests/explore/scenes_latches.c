@@ -259,6 +259,80 @@ static void act_more(unsigned fibre)
         tl_latch_all(&world.thread[2].hand);
 }
 
+/* A limit that is none of them is reached first; then one that pauses, and one that shuts off: the sterner one counts. */
+static tlshm_id second;
+
+static void start_two(void)
+{
+    const tlshm_limit limits[] = {world_rolling(TLSHM_TOKENS, 2, 1, 0, 2 * CAP),
+                                  world_rolling(TLSHM_TOKENS, 2, 1, TLSHM_LIMIT_PAUSES, 5 * CAP),
+                                  world_rolling(TLSHM_TOKENS, 2, 1, TLSHM_LIMIT_SHUTS_OFF, 5 * CAP)};
+    open_with(limits, COUNT(limits), 0);
+    hold(CAP, LONG);
+    second = reserve(HARNESS, 1, S0 | S1, CAP, 0);
+    ledger_check();
+    latch_watch(false);
+}
+
+static void act_two(unsigned fibre)
+{
+    if (fibre != 0) {
+        tl_latch_all(&world.thread[fibre].hand);
+        return;
+    }
+    call_end(0, world.hold, SETTLE, 2 * CAP);
+    tl_latch_all(&world.thread[0].hand);
+    call_end(0, second, SETTLE, 3 * CAP);
+    call_tick(0);
+}
+
+/* What somebody looks at goes to a scope that has used more. */
+static void start_moved(void)
+{
+    start_named(NULL, LEDGER_NO_CAPS);
+    allow_more(HARNESS, 1);
+    call_pair(HARNESS, 3, S1, 1, SETTLE, 4 * CAP);
+    ledger_check();
+    latch_watch(false);
+}
+
+static void act_moved(unsigned fibre)
+{
+    for (unsigned i = 0; fibre == 0 && i < 6; i++)
+        call_pair(0, 1, i < 3 ? S0 : S1, 1, REFUND, 0);
+    if (fibre == 1)
+        tl_latch_look(&world.thread[1].hand, world.handle[0]);
+}
+
+/* Two windows change places: what the longer one has says nothing of the shorter one's latch. */
+static unsigned two_windows(bool turned, tlshm_limit *limits)
+{
+    limits[turned] = world_rolling(TLSHM_TOKENS, 2, 1, TLSHM_LIMIT_SHUTS_OFF, turned ? 2 * CAP : PLENTY);
+    limits[!turned] = world_rolling(TLSHM_TOKENS, 2, 30, TLSHM_LIMIT_SHUTS_OFF, PLENTY);
+    return 2;
+}
+
+static void start_turned(void)
+{
+    tlshm_limit limits[2];
+    open_with(limits, two_windows(false, limits), LEDGER_NO_CAPS);
+    use(3, 2 * CAP);
+    use(5, USED);
+    use(1, USED);
+    latch_watch(false);
+}
+
+static void act_turned(unsigned fibre)
+{
+    tlshm_limit limits[2];
+    if (fibre == 0) {
+        by_person[0] = true;
+        call_publish(0, &world.map.cells[world.cell[0]].policy, limits, two_windows(true, limits));
+        by_person[0] = false;
+    }
+    tl_latch_look(&world.thread[fibre].hand, world.handle[0]);
+}
+
 static void finish_resumed(void)
 {
     watched.on = false;
@@ -271,6 +345,10 @@ const struct scene scenes_of_latches[] = {
     {"latch-resume", "a person resumes while a latch is noticed", start_reached, act_resume, finish_resumed},
     {"latch-resume-global", "the same for the whole segment", start_reached_global, act_resume, finish_resumed,
      .brief = true},
+    {"latch-two", "one pauses, another one shuts off", start_two, act_two, finish_resumed, .two = true, .brief = true},
+    {"latch-moved", "a sheet that is looked at is used again", start_moved, act_moved, finish_resumed, .two = true,
+     .words = true, .brief = true},
+    {"latch-windows", "limits change places", start_turned, act_turned, finish_resumed, .two = true, .brief = true},
     {"latch-more", "more is allowed meanwhile", start_reached, act_more, finish_resumed, .brief = true},
 };
 const unsigned count_of_latches = COUNT(scenes_of_latches);

@@ -42,6 +42,25 @@ static void act_fit(unsigned fibre)
     }
 }
 
+/* Sheets that are looked at go to a scope that has less room; what they said is true still, of others. */
+static void start_again(void)
+{
+    start_room();
+    call_pair(HARNESS, 3, S2, 1, SETTLE, 90);
+    hold(1, LONG);
+}
+
+static void act_again(unsigned fibre)
+{
+    static const struct booking asked = {.scopes = S0 | S1, .tokens = 40};
+    for (unsigned i = 0; fibre == 0 && i < 3; i++)
+        call_extend(0, world.hold, 0, LONG + i);
+    if (fibre == 0)
+        call_pair(0, 1, S2, 1, REFUND, 0);
+    else if (ask_fit(fibre, &asked, false) != TLSHM_OK)
+        fault("it would not fit by what another scope has used");
+}
+
 /* One of two scopes is always full: the other one each time that the first has room. */
 static void start_full(unsigned scopes)
 {
@@ -135,7 +154,7 @@ static void start_back(void)
     open_with(limits, COUNT(limits), LEDGER_LOWER | LEDGER_NO_CAPS);
     world_tick(100);
     use(3, 16);
-    use(1, 32);
+    use(3, 32); /* what was used before is not inside any more: nor is it when the clock has gone back */
     hold(1, LONG);
 }
 
@@ -151,17 +170,26 @@ static void act_back(unsigned fibre)
 
 /* ------------------------------------------------------------------------------------------------- limits, switches */
 
-static void publish_windows(unsigned seat, unsigned scope, unsigned ticks, uint64_t cap)
+/* Windows of two ticks and of sixty, in which much more is used; turned, they are the other way round. */
+static unsigned two_windows(bool turned, uint64_t cap, tlshm_limit *limits)
 {
-    const tlshm_limit limits[] = {world_rolling(TLSHM_TOKENS, 2, ticks, 0, cap)};
-    call_publish(seat, &world.map.cells[world.cell[scope]].policy, limits, COUNT(limits));
+    limits[turned] = world_rolling(TLSHM_TOKENS, 2, 1, 0, cap);
+    limits[!turned] = world_rolling(TLSHM_TOKENS, 2, 30, 0, PLENTY);
+    return 2;
+}
+
+static void publish_windows(unsigned seat, unsigned scope, uint64_t cap)
+{
+    tlshm_limit limits[2];
+    call_publish(seat, &world.map.cells[world.cell[scope]].policy, limits, two_windows(true, cap, limits));
 }
 
 static void start_changing(void)
 {
-    const tlshm_limit limit = world_rolling(TLSHM_TOKENS, 2, 1, 0, CAP);
-    open_with(&limit, 1, LEDGER_NO_CAPS);
-    use(3, 16);
+    tlshm_limit limits[2];
+    open_with(limits, two_windows(false, CAP, limits), LEDGER_NO_CAPS);
+    use(3, 2 * CAP);
+    use(5, 16);
     use(1, 32);
     hold(20, LONG);
 }
@@ -170,9 +198,10 @@ static void act_changing(unsigned fibre)
 {
     static const struct booking asked = {.scopes = S0 | S1, .tokens = 40};
     if (fibre == 0) {
-        publish_windows(0, 0, 2, CAP + 20);
+        publish_windows(0, 0, CAP + 20);
+        publish_windows(0, 1, CAP + 20);
         call_end(0, world.hold, SETTLE, 8);
-        publish_windows(0, 1, 3, CAP - 20);
+        publish_windows(0, 1, CAP - 20);
     } else {
         ask_twice(fibre, &asked);
     }
@@ -248,8 +277,30 @@ static void act_repeat(unsigned fibre)
         ask_fit(2, &other, true);
 }
 
+/* All records hold something. Ending the first hold uses up what there was room for. */
+static void start_no_record(void)
+{
+    const tlshm_limit limit = world_lifetime(CAP);
+    open_with(&limit, 1, 0);
+    hold(1, LONG);
+    for (unsigned record = 1; record < world.map.reservations; record++)
+        reserve(HARNESS, record, S2, 0, 0);
+    ledger_check();
+}
+
+static void act_no_record(unsigned fibre)
+{
+    static const struct booking asked = {.scopes = S0 | S1, .tokens = 60};
+    if (fibre == 0)
+        call_end(0, world.hold, SETTLE, CAP);
+    else if (ask_fit(fibre, &asked, true) != TLSHM_REFUSED)
+        fault("it would fit though there is no record before there is no room");
+}
+
 const struct scene scenes_of_questions[] = {
     {"fit", "would it fit, beside settle and reserve", start_held, act_fit},
+    {"fit-again", "sheets that are looked at are used again", start_again, act_again, .two = true, .words = true,
+     .brief = true},
     {"fit-first", "one of two scopes is always full", start_first_full, act_first_full},
     {"fit-second", "the other way round", start_second_full, act_second_full},
     {"fit-turn", "windows turn meanwhile", start_turning, act_turn, .two = true},
@@ -259,5 +310,6 @@ const struct scene scenes_of_questions[] = {
     {"fit-switches", "a latch is reached, a person stops and resumes", start_switches, act_switches},
     {"fit-wide", "units of the second line, single requests", start_wide_room, act_wide, .two = true},
     {"fit-repeat", "the first of two repeats is made meanwhile", start_one_fits, act_repeat},
+    {"fit-record", "a record is freed, and room used up", start_no_record, act_no_record, .two = true, .brief = true},
 };
 const unsigned count_of_questions = COUNT(scenes_of_questions);
