@@ -27,6 +27,7 @@ static void note_refusal(struct op *op, const tlshm_refusal *why, const unsigned
     op->seen = (struct figures){.used = why->used, .held = why->held};
 }
 
+/* A reserve, or the question whether it would fit. */
 static void call_reserve(tlshm_t *t, struct history *h, struct op *op, bool details)
 {
     tlshm_scope scopes[SCOPES];
@@ -50,12 +51,13 @@ static void call_reserve(tlshm_t *t, struct history *h, struct op *op, bool deta
         request.idempotency_key = key;
     }
     history_begin(h, op);
-    op->rc = tlshm_reserve(t, &request, &id, details ? &why : NULL);
+    op->rc = op->kind == OP_FIT ? tlshm_would_fit(t, &request, details ? &why : NULL)
+                                : tlshm_reserve(t, &request, &id, details ? &why : NULL);
     op->id = id;
     if (op->rc == TLSHM_REFUSED && details)
         note_refusal(op, &why, scope);
     history_end(h, op);
-    if (op->rc == TLSHM_OK)
+    if (op->rc == TLSHM_OK && op->kind == OP_RESERVE)
         atomic_store(&h->id[op->slot], id);
 }
 
@@ -109,6 +111,7 @@ void calls_make(tlshm_t *t, struct history *h, struct op *op, bool details)
 {
     switch (op->kind) {
     case OP_RESERVE:
+    case OP_FIT:
         call_reserve(t, h, op, details);
         break;
     case OP_SETTLE:
@@ -123,11 +126,13 @@ void calls_make(tlshm_t *t, struct history *h, struct op *op, bool details)
 
 void calls_limits(struct space *s)
 {
-    char text[128];
+    char text[192], latch[48];
     for (unsigned i = 0; i < SCOPES; i++) {
         const struct limits *l = &history_limits[i];
-        snprintf(text, sizeof text, "tokens %llu per 500ms/1; requests %llu per 500ms/1; concurrency %llu",
-                 (unsigned long long)l->tokens, (unsigned long long)l->requests, (unsigned long long)l->live);
+        snprintf(latch, sizeof latch, "; tokens %llu per 500ms/1 then pause", (unsigned long long)l->latch);
+        snprintf(text, sizeof text, "tokens %llu per 500ms/1; requests %llu per 500ms/1; concurrency %llu%s",
+                 (unsigned long long)l->tokens, (unsigned long long)l->requests, (unsigned long long)l->live,
+                 l->latch != 0 ? latch : "");
         space_limits(s, calls_key[i], text);
     }
 }

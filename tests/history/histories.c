@@ -57,11 +57,13 @@ int main(int argc, char **argv)
     printf("# seed %llu%s%s\n", (unsigned long long)plan.seed, plan.without & WITHOUT_KEYS ? ", without keys" : "",
            plan.without & WITHOUT_EXTENDS ? ", without extends" : "");
     rounds_run(&plan, &tally);
-    printf("# %u rounds, %u calls, %u overlap another one, %u cut short, %u refused, %u replayed, %u late, %lu steps\n",
+    printf("# %u rounds, %u calls, %u overlap another one, %u cut short, %u refused, %u replayed, %u late, %u asked, "
+           "%lu steps\n",
            tally.rounds, tally.calls, tally.overlapping, tally.cut, tally.refused, tally.replays, tally.late,
-           tally.steps);
+           tally.asked, tally.steps);
     tap_equal(tally.illegal, 0, "every history has a legal order");
     tap_equal(tally.exhausted, 0, "every search came to an end");
-    tap_ok(tally.rounds != 0 && tally.overlapping != 0 && tally.refused != 0, "calls overlap, and some are refused");
+    tap_ok(tally.rounds != 0 && tally.overlapping != 0 && tally.refused != 0 && tally.asked != 0,
+           "calls overlap, some are refused, some only ask");
     return tap_end();
 }

@@ -23,7 +23,7 @@
 #define KEYS 2                     /* idempotency keys of a round; 0 stands for none */
 #define OPS_MAX 64
 
-enum op_kind { OP_NONE, OP_RESERVE, OP_SETTLE, OP_REFUND, OP_EXTEND, OP_REMAINING, OP_USAGE, OP_LOOKUP };
+enum op_kind { OP_NONE, OP_RESERVE, OP_SETTLE, OP_REFUND, OP_EXTEND, OP_REMAINING, OP_USAGE, OP_LOOKUP, OP_FIT };
 
 /* Figures of one scope, or of a refusal. */
 struct figures {
@@ -62,6 +62,7 @@ void history_end(struct history *h, struct op *op);
 
 struct limits {
     uint64_t tokens, requests, live; /* caps of one scope: of tokens in its window, of requests, of holds */
+    uint64_t latch;                  /* so much used in the window pauses it until a round is over; 0: none */
 };
 extern const struct limits history_limits[SCOPES];
 
@@ -113,7 +114,7 @@ struct plan {
 };
 
 struct tally {
-    unsigned rounds, calls, overlapping, cut, refused, illegal, exhausted, replays, late;
+    unsigned rounds, calls, overlapping, cut, refused, illegal, exhausted, replays, late, asked;
     unsigned long steps;
 };
 

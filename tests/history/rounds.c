@@ -37,7 +37,7 @@ static unsigned pick_known(uint64_t *random)
 
 static void plan_reserve(struct op *op, uint64_t *random, unsigned slot)
 {
-    op->kind = OP_RESERVE;
+    op->kind = jitter_below(random, 4) == 0 ? OP_FIT : OP_RESERVE;
     op->slot = slot;
     op->scopes = 1 + (unsigned)jitter_below(random, 7);
     op->amount = 1 + jitter_below(random, 5);
@@ -195,6 +195,7 @@ static void count_call(const struct op *op, const struct op *const *ops, unsigne
     tally->overlapping += overlaps;
     tally->cut += op->returned == 0;
     tally->refused += op->returned != 0 && op->rc == TLSHM_REFUSED;
+    tally->asked += op->kind == OP_FIT && op->returned != 0;
     tally->replays += op->kind == OP_RESERVE && op->returned != 0 && op->rc == TLSHM_REPLAY;
     tally->late += op->kind == OP_SETTLE && op->returned != 0 && op->rc == TLSHM_LATE;
 }
@@ -221,6 +222,14 @@ static void begin_round(const struct plan *plan, uint64_t round, uint64_t *rando
     history->calls = 2 + (unsigned)jitter_below(random, CALLS_MAX - 1);
     for (unsigned i = 0; i < CARRIED; i++)
         atomic_store(&history->id[i], state->slot[i].id);
+}
+
+/* Of the scopes that have a latch. */
+static void resume_all(void)
+{
+    for (unsigned i = 0; i < SCOPES; i++)
+        if (history_limits[i].latch != 0)
+            MUST(tlshm_scope_pause(space.t, calls_key[i], 0, 0) == 0, "resume %s", calls_key[i]);
 }
 
 /* A few reservations go on; what else is held is given back. */
@@ -313,6 +322,7 @@ void rounds_run(const struct plan *plan, struct tally *tally)
         if (!judge(&state, tally))
             break;
         end_round(&state);
+        resume_all();
         if (jitter_below(&random, 4) == 0)
             continue;
         space_at(&space, space.now + CALLS_STEP_NS);

@@ -136,7 +136,7 @@ static unsigned cut_at(struct op *copies, const struct op **out, const struct tr
 /* Calls that changed nothing may be left out: what remains is still a history. */
 static bool changed_nothing(const struct op *op)
 {
-    bool looked = op->kind == OP_REMAINING || op->kind == OP_USAGE || op->kind == OP_LOOKUP;
+    bool looked = op->kind == OP_REMAINING || op->kind == OP_USAGE || op->kind == OP_LOOKUP || op->kind == OP_FIT;
     bool answered = op->rc == TLSHM_REFUSED || op->rc == TLSHM_ENDED || op->rc == TLSHM_REPLAY;
     return looked || (op->returned != 0 && answered);
 }
@@ -231,16 +231,17 @@ static void print_answer(const struct op *op)
 
 void op_print(const struct op *op)
 {
-    static const char *const name[] = {"none", "reserve", "settle", "refund", "extend", "remaining", "usage", "lookup"};
+    static const char *const name[] = {"none",      "reserve", "settle", "refund",   "extend",
+                                       "remaining", "usage",   "lookup", "would fit"};
     printf("# %4llu-%-4llu w%u %s", (unsigned long long)op->invoked, (unsigned long long)op->returned, op->worker,
            name[op->kind]);
     if (op->kind == OP_REMAINING || op->kind == OP_USAGE)
         printf(" of scope %u", op->scopes);
     else
         printf(" reservation %u", op->slot);
-    if (op->kind == OP_RESERVE)
+    if (op->kind == OP_RESERVE || op->kind == OP_FIT)
         printf(" on scopes %x%s%.0u", op->scopes, op->key != 0 ? " with key " : "", op->key);
-    if (op->kind == OP_RESERVE || op->kind == OP_SETTLE || op->kind == OP_EXTEND)
+    if (op->kind == OP_RESERVE || op->kind == OP_FIT || op->kind == OP_SETTLE || op->kind == OP_EXTEND)
         printf(", %llu tokens", (unsigned long long)op->amount);
     printf(": ");
     print_answer(op);

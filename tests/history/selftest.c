@@ -18,6 +18,10 @@
     {                                                                                                                  \
         OP_RESERVE, 0, slot, 1, 1, tokens, from, to, .rc = TLSHM_##verdict, .id = 1 + told                             \
     }
+#define FITS(slot, scopes, tokens, from, to, verdict)                                                                  \
+    {                                                                                                                  \
+        OP_FIT, 0, slot, scopes, 0, tokens, from, to, .rc = TLSHM_##verdict                                            \
+    }
 #define SETTLE(slot, tokens, from, to, verdict, charge)                                                                \
     {                                                                                                                  \
         OP_SETTLE, 0, slot, 0, 0, tokens, from, to, .rc = TLSHM_##verdict, .status = TLSHM_SETTLED, .charged = charge  \
@@ -79,6 +83,17 @@ static const struct sample {
     {"a key that was new twice", false, {KEYED(1, 2, 1, 4, OK, 1), KEYED(2, 2, 2, 3, OK, 2)}},
     {"a key and its repeat", true, {KEYED(1, 2, 1, 4, REPLAY, 2), KEYED(2, 2, 2, 3, OK, 2)}},
     {"a key whose first call died", true, {KEYED(1, 2, 1, 0, OK, 1), KEYED(2, 2, 2, 3, REPLAY, 1)}},
+    {"it would not fit by what comes later", false, {FITS(0, 2, 6, 1, 2, REFUSED), RESERVE(1, 2, 6, 3, 4, OK)}},
+    {"it would fit beside what comes and goes",
+     true,
+     {RESERVE(1, 2, 6, 1, 2, OK), FITS(0, 2, 6, 3, 6, OK), REFUND(1, 4, 5, OK, REFUNDED)}},
+    {"it would fit, and two others have it", true, {FITS(0, 2, 6, 1, 4, OK), RESERVE(1, 2, 6, 2, 3, OK)}},
+    {"a latch that is reached",
+     false,
+     {RESERVE(1, 4, 1, 1, 2, OK), SETTLE(1, 8, 3, 4, OK, 8), FITS(0, 4, 1, 5, 6, OK)}},
+    {"a latch that is not",
+     false,
+     {RESERVE(1, 4, 1, 1, 2, OK), SETTLE(1, 7, 3, 4, OK, 7), RESERVE(2, 4, 1, 5, 6, REFUSED)}},
     {"a repeat before there was a first", false, {KEYED(1, 2, 1, 2, REPLAY, 2), KEYED(2, 2, 3, 4, OK, 2)}},
 };
 

@@ -2,7 +2,7 @@
 /* sequential.c - a limiter for one caller, as plain as can be: the meaning of each call on the state. */
 #include "history.h"
 
-const struct limits history_limits[SCOPES] = {{24, 14, 6}, {11, 9, 4}, {11, 9, 4}};
+const struct limits history_limits[SCOPES] = {{24, 14, 6, 0}, {11, 9, 4, 0}, {11, 9, 4, 8}};
 
 static bool has(const struct op *op, unsigned scope)
 {
@@ -19,12 +19,19 @@ static bool told(const struct op *op, int rc)
     return cut(op) || op->rc == rc;
 }
 
+/* Used up to its latch: as long as time stands still it is reached, and paused or about to be. */
+static bool is_stopped(const struct state *s, unsigned scope)
+{
+    return history_limits[scope].latch != 0 && s->scope[scope].window >= history_limits[scope].latch;
+}
+
 static bool scope_fits(const struct state *s, unsigned scope, uint64_t tokens, unsigned requests)
 {
     const struct figures *f = &s->scope[scope];
     const struct limits *l = &history_limits[scope];
     bool tokens_fit = tokens == 0 || f->window + f->held + tokens <= l->tokens;
-    return tokens_fit && f->requests + requests <= l->requests && f->live + requests <= l->live;
+    return !is_stopped(s, scope) && tokens_fit && f->requests + requests <= l->requests &&
+           f->live + requests <= l->live;
 }
 
 static bool all_fit(const struct state *s, unsigned scopes, uint64_t tokens, unsigned requests)
@@ -90,6 +97,14 @@ static bool reserve(struct state *s, const struct op *op)
     return told(op, TLSHM_OK);
 }
 
+/* As a reserve, of which nothing happens. */
+static bool would_fit(const struct state *s, const struct op *op)
+{
+    if (op->key != 0 && s->key[op->key] != 0)
+        return told(op, TLSHM_REPLAY);
+    return all_fit(s, op->scopes, op->amount, 1) ? told(op, TLSHM_OK) : refuse(s, op);
+}
+
 static bool result_is(const struct op *op, const struct slot *slot)
 {
     return cut(op) || (op->status == slot->status && op->charged == slot->charged);
@@ -141,13 +156,19 @@ static bool same_figures(const struct figures *a, const struct figures *b)
            a->window == b->window;
 }
 
+static int64_t left_of(const struct figures *f, const struct limits *l)
+{
+    int64_t left = (int64_t)l->tokens - (int64_t)(f->window + f->held), before = (int64_t)l->latch - (int64_t)f->window;
+    return l->latch != 0 && before <= 0 && before < left ? before : left;
+}
+
 static bool look(const struct state *s, const struct op *op)
 {
     const struct figures *f = &s->scope[op->scopes % SCOPES];
     const struct slot *slot = &s->slot[op->slot];
     switch (op->kind) {
     case OP_REMAINING:
-        return op->remaining == (int64_t)history_limits[op->scopes].tokens - (int64_t)(f->window + f->held);
+        return op->remaining == left_of(f, &history_limits[op->scopes]);
     case OP_USAGE:
         return same_figures(&op->seen, f);
     default:
@@ -161,6 +182,8 @@ bool state_apply(struct state *state, const struct op *op)
     switch (op->kind) {
     case OP_RESERVE:
         return reserve(state, op);
+    case OP_FIT:
+        return would_fit(state, op);
     case OP_SETTLE:
         return known && settle(state, op);
     case OP_REFUND:
