@@ -507,15 +507,33 @@ static void op_extend(struct play *p)
     compare_reservation(p, id);
 }
 
+/* 0: the scope was never used, and must not come to be by asking. */
+static uint64_t handle_of(struct play *p, const char *key)
+{
+    tlshm_scope_usage usage;
+    tlshm_handle handle = 0;
+    same(p, tlshm_usage(p->space.t, key, 0, &usage), 0, "usage", key);
+    if (usage.seen)
+        same(p, tlshm_resolve(p->space.t, key, 0, &handle), 0, "resolve", key);
+    return handle;
+}
+
+/* Every unit, by key and by handle. */
 static void op_remaining(struct play *p)
 {
     char key[16];
-    int64_t left = 0;
-    enum tlshm_unit unit = (enum tlshm_unit)chance(p, TLSHM_UNITS);
     random_any_key(p, key, sizeof key);
-    int rc = tlshm_remaining(p->space.t, key, 0, unit, &left);
-    same(p, rc, 0, "remaining", key);
-    same(p, left, ref_remaining(p->model, key, unit), tlshm_unit_name((int)unit), key);
+    uint64_t handle = handle_of(p, key);
+    for (unsigned unit = 0; unit < TLSHM_UNITS; unit++) {
+        int64_t left = 0, again = 0, due = ref_remaining(p->model, key, (enum tlshm_unit)unit);
+        same(p, tlshm_remaining(p->space.t, key, 0, (enum tlshm_unit)unit, &left), 0, "remaining", key);
+        same(p, left, due, tlshm_unit_name((int)unit), key);
+        if (handle == 0)
+            continue;
+        int rc = tlshm_remaining_handle(p->space.t, handle, (enum tlshm_unit)unit, &again);
+        same(p, rc, 0, "remaining by handle", key);
+        same(p, again, due, tlshm_unit_name((int)unit), key);
+    }
 }
 
 static void op_usage(struct play *p)
