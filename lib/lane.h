@@ -31,7 +31,7 @@ struct tl_lanes {
     uint64_t time;    /* as of then all of them are what they are: the latest operation's, before any edge */
     int64_t offset;   /* wall minus boot that was seen to go with the windows of all */
     uint64_t written; /* the hand's, when they were met: since then nobody else has written the spares */
-    bool marking;     /* some are to be marked by the owner still, see tl_txn_mark_own() */
+    bool marking;     /* some are to be marked by the owner still, see tl_txn_mark_own(), or not all are ready */
     bool ready;       /* all spares have their cells' windows: an operation can go on from here */
 };
 

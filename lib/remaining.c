@@ -11,11 +11,10 @@ static bool goes_with(struct tl_thread *thread, const struct shm_sheet *sheet, u
     if (tl_peek(&sheet->windows) != c->stamp)
         return false;
     uint64_t now = tl_clock_now(&hand->clock);
-    uint64_t time = tl_max(tl_peek(&sheet->time1), ref & SHM_MARKS ? ref >> 2 : 0);
+    uint64_t offset = tl_peek(&sheet->offset), time = tl_max(tl_peek(&sheet->time1), ref & SHM_MARKS ? ref >> 2 : 0);
     return tl_max(now, time) < tl_peek(&sheet->edge) && now + TL_BACK_TOLERANCE_NS >= time &&
-           !tl_history_stepped(tl_clock_wall_offset(&hand->clock), tl_peek(&sheet->offset)) &&
-           !tl_history_stepped((int64_t)tl_peek(&sheet->offset1), tl_peek(&sheet->offset)) &&
-           tl_peek(&sheet->after.word[SHM_DUE]) > now;
+           !tl_history_stepped(tl_clock_wall_offset(&hand->clock), offset) &&
+           !tl_history_stepped((int64_t)tl_peek(&sheet->offset1), offset) && tl_peek(&sheet->after.word[SHM_DUE]) > now;
 }
 
 /* What the ceiling leaves. False: it does not say so exactly. */

@@ -91,6 +91,7 @@ TL_COLD static bool meet_all(struct tl_thread *thread, unsigned cells)
             return false;
     if (lanes.time >= lanes.edge)
         return false;
+    lanes.marking |= !lanes.ready;
     thread->lanes = lanes;
     thread->txn.lanes = cells;
     return true;
@@ -219,17 +220,11 @@ TL_INLINE void close_one(struct tl_thread *thread, unsigned j, const struct side
 /* The sheets that were displaced were its own or are marked: none shows that somebody else has come in. */
 TL_COLD static void mark(struct tl_thread *thread, unsigned cells, uint64_t ref, uint64_t date)
 {
-    for (unsigned j = 0; j < cells; j++)
+    for (unsigned j = 0; j < cells; j++) {
         tl_txn_mark_own(&thread->hand, j, thread->lane[j].ref, thread->lane[j].spare, ref, date);
+        thread->hand.spare_of[j] = thread->lane[j].cell + 1; /* from now on it is the sheet that was displaced */
+    }
     thread->txn.lanes = 0; /* their refs are others now */
-}
-
-/* The spares that it has from now on are the sheets that were displaced. */
-TL_COLD static void now_ready(struct tl_thread *thread, unsigned cells)
-{
-    for (unsigned j = 0; j < cells; j++)
-        thread->hand.spare_of[j] = thread->lane[j].cell + 1;
-    thread->lanes.ready = true;
 }
 
 TL_INLINE void close_straight(struct tl_thread *thread, const struct side *s, unsigned cells, const struct step *step)
@@ -238,8 +233,6 @@ TL_INLINE void close_straight(struct tl_thread *thread, const struct side *s, un
     uint64_t date = tl_clock_again(&thread->hand.clock) & SHM_DATE_MASK;
     if (TL_UNLIKELY(date >= thread->lanes.edge || thread->lanes.marking))
         mark(thread, cells, step->ref, date >= thread->lanes.edge ? date : 0);
-    if (TL_UNLIKELY(!thread->lanes.ready))
-        now_ready(thread, cells);
     FOR_CELLS(cells, close_one(thread, j, &s[j], step));
     thread->lanes.time = step->time1;
     tl_store_relaxed(&seat->spare_body, shm_node(step->from));
