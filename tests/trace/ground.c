@@ -86,7 +86,7 @@ const void *ground_bytes(size_t *size)
 #define NUMBERS_MOST 1024
 #define PID_BITS 22 /* the kernel gives no higher numbers */
 
-static struct step_field numbers[NUMBERS_MOST];
+static struct watch_field numbers[NUMBERS_MOST];
 static size_t number_count;
 
 /* From bit `shift` of what is there, on processors that have the lower bytes first. */
@@ -94,7 +94,7 @@ static void add_number(const void *place, unsigned shift)
 {
     size_t at = (size_t)((const unsigned char *)place - mapped);
     MUST(number_count < NUMBERS_MOST, "too many fields");
-    numbers[number_count++] = (struct step_field){at / 8, (unsigned)(at % 8 * 8) + shift, PID_BITS};
+    numbers[number_count++] = (struct watch_field){at / 8, (unsigned)(at % 8 * 8) + shift, PID_BITS};
 }
 
 static void add_seat(const struct shm_seat *seat)
@@ -109,11 +109,11 @@ static void add_seat(const struct shm_seat *seat)
 
 static int ascending(const void *a, const void *b)
 {
-    const struct step_field *one = a, *other = b;
+    const struct watch_field *one = a, *other = b;
     return (one->word > other->word) - (one->word < other->word);
 }
 
-const struct step_field *ground_numbers(size_t *count)
+const struct watch_field *ground_numbers(size_t *count)
 {
     struct tl_map map;
     tlshm_geometry g = geometry();

@@ -6,7 +6,8 @@
 #ifndef TLSHM_TESTS_GROUND_H
 #define TLSHM_TESTS_GROUND_H
 
-#include "step.h"
+#include "tap.h"
+#include "watch.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +51,7 @@ void ground_restore(enum start start);
 const void *ground_bytes(size_t *bytes);
 
 /* Where processes leave their numbers in it: seats, their mutexes, reservations, the reaper's line. In ascending order. */
-const struct step_field *ground_numbers(size_t *count);
+const struct watch_field *ground_numbers(size_t *count);
 
 tlshm_t *ground_attach(void);
 int ground_reserve(tlshm_t *t, const char *scopes, uint64_t tokens, uint64_t tag, const char *key, tlshm_id *id);

@@ -2,10 +2,10 @@
 /* step.c - ptrace. See step.h. */
 #include "step.h"
 
+#include "watch.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -253,10 +253,23 @@ static bool is_wanted_number(pid_t pid)
     return (unsigned)pid % STEP_CLASSES == 0;
 }
 
+/* Uses numbers up until a wanted one is next, unless others take it: a child that shares all memory costs little. */
+static void come_near(void)
+{
+    for (pid_t pid = 0; !is_wanted_number(pid + 1);) {
+        pid = vfork();
+        if (pid == 0)
+            _exit(0);
+        MUST(pid > 0, "vfork: %s", strerror(errno));
+        wait_for(pid);
+    }
+}
+
 pid_t step_start(int (*work)(void))
 {
     pid_t parent = getpid(), pid;
     for (;;) {
+        come_near();
         pid = fork();
         MUST(pid >= 0, "fork: %s", strerror(errno));
         if (pid == 0)
@@ -336,42 +349,10 @@ static bool is_passed_over(uint64_t at)
     return false;
 }
 
-/* The memory map of a process, as a text. In a room of its own: see visit(). */
-static const char *maps_of(pid_t pid)
-{
-    static char text[65536], name[40];
-    size_t used = 0;
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    MUST(fd >= 0, "%s: %s", name, strerror(errno));
-    for (ssize_t n = 1; n > 0; used += (size_t)n) {
-        n = read(fd, text + used, sizeof text - 1 - used);
-        MUST(n >= 0, "%s: %s", name, strerror(errno));
-    }
-    close(fd);
-    text[used] = 0;
-    return text;
-}
-
-/* Do others see what the process has there? */
-static bool is_shared(pid_t pid, uint64_t address)
-{
-    for (const char *line = maps_of(pid); line != NULL; line = strchr(line, '\n')) {
-        uint64_t from, to;
-        char shared;
-        line += strspn(line, "\n");
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*3s%c", &from, &to, &shared) != 3)
-            break;
-        if (address >= from && address < to)
-            return shared == 's';
-    }
-    return true;
-}
-
 /* Is one step from here more than an instruction's? Also when memory is moved or filled that nobody else sees. */
 static bool is_passed(pid_t pid, uint64_t at)
 {
-    return is_passed_over(at) || (end_of_repetition(at) != 0 && !is_shared(pid, target_of_repetition(pid)));
+    return is_passed_over(at) || (end_of_repetition(at) != 0 && !watch_is_shared(pid, target_of_repetition(pid)));
 }
 
 static int pass(pid_t pid, uint64_t at)
@@ -404,56 +385,10 @@ static unsigned visit(uint64_t at)
 
 static struct step_point points[STEP_POINTS_MOST];
 
-static const uint64_t *watched;
-static uint64_t *watched_last; /* as it was at the last look, so that few looks take long */
-static size_t watched_words;
-static const struct step_field *watched_fields;
-static size_t watched_field_count;
-
-void step_watch(const void *memory, size_t bytes, const struct step_field *fields, size_t count)
-{
-    watched = memory;
-    watched_words = bytes / sizeof *watched;
-    watched_fields = fields;
-    watched_field_count = count;
-    watched_last = malloc(bytes);
-    MUST(watched_last != NULL, "out of memory");
-}
-
-static bool has_changed(void)
-{
-    if (memcmp(watched_last, watched, watched_words * sizeof *watched) == 0)
-        return false;
-    memcpy(watched_last, watched, watched_words * sizeof *watched);
-    return true;
-}
-
-/* A word without the process's own number in a field of it. */
-static uint64_t anybodys(uint64_t word, const struct step_field *field, uint64_t number)
-{
-    const uint64_t ones = (UINT64_C(1) << field->bits) - 1;
-    return (word >> field->shift & ones) == (number & ones) ? word | ones << field->shift : word;
-}
-
-/* What the watched memory says, whichever number the process has that writes there. */
-static uint64_t state_of_memory(pid_t pid)
-{
-    const struct step_field *field = watched_fields, *end = watched_fields + watched_field_count;
-    uint64_t state = 0;
-    for (size_t i = 0; i < watched_words; i++) {
-        uint64_t word = watched[i];
-        for (; field < end && field->word == i; field++)
-            word = anybodys(word, field, (uint64_t)pid);
-        state = (state ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        state ^= state >> 29;
-    }
-    return state;
-}
-
 void step_record(pid_t pid, struct step_path *path)
 {
-    has_changed();
-    uint64_t state = state_of_memory(pid);
+    watch_has_changed();
+    uint64_t state = watch_state(pid);
     memset(visits, 0, sizeof visits);
     visits_used = 0;
     *path = (struct step_path){.points = points};
@@ -468,9 +403,9 @@ void step_record(pid_t pid, struct step_path *path)
         point->state = state;
         signal = step(pid, point);
         MUST(signal == SIGTRAP || signal == SIGSTOP, "the first walk: %s", step_fate());
-        point->stores = has_changed();
+        point->stores = watch_has_changed();
         if (point->stores)
-            state = state_of_memory(pid);
+            state = watch_state(pid);
     }
     path->count--; /* the last one is the mark */
 }
@@ -514,7 +449,7 @@ enum step_reach step_to(pid_t pid, const struct step_path *path, unsigned n, boo
         signal = step(pid, &path->points[from]);
     if (signal != SIGTRAP)
         return signal == SIGSTOP ? STEP_AT_END : STEP_CRASHED;
-    bool same = place_of(pid) == path->points[n].at && state_of_memory(pid) == path->points[n].state;
+    bool same = place_of(pid) == path->points[n].at && watch_state(pid) == path->points[n].state;
     return same ? STEP_THERE : STEP_ELSEWHERE;
 }
 

@@ -26,7 +26,7 @@ enum step_kind { STEP_PLAIN, STEP_ATOMIC, STEP_SYSTEM }; /* locked or exchanging
 /* One instruction of the stretch. */
 struct step_point {
     uint64_t at;
-    uint64_t state; /* of the watched memory before it */
+    uint64_t state; /* of the watched memory before it (watch.h) */
     unsigned time;  /* it is executed for the time-th time, from 1 on */
     enum step_kind kind;
     bool stores; /* the watched memory was another after it */
@@ -50,18 +50,6 @@ pid_t step_start(int (*work)(void));
 
 /* In that process: a mark. Nothing happens when nobody traces. */
 void step_mark(void);
-
-/* Where a word of that memory has the number of the process that wrote it: fewer than 64 bits. */
-struct step_field {
-    size_t word;
-    unsigned shift, bits;
-};
-
-/*
- * Memory to be compared, which the processes change, and its fields in ascending order, which stay the caller's: each
- * process has its own number there.
- */
-void step_watch(const void *memory, size_t bytes, const struct step_field *fields, size_t count);
 
 /* From the first mark to the second. The path is valid until the next record. */
 void step_record(pid_t pid, struct step_path *path);

@@ -360,8 +360,8 @@ void trial_open(void)
     others = crew_share(sizeof *others);
     ground_open();
     const void *memory = ground_bytes(&bytes);
-    const struct step_field *fields = ground_numbers(&count);
-    step_watch(memory, bytes, fields, count);
+    const struct watch_field *fields = ground_numbers(&count);
+    watch_memory(memory, bytes, fields, count);
     for (enum start s = START_CALM; s < START_WRECKED; s++)
         ground_make(s);
     make_wreck();
