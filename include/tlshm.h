@@ -16,7 +16,8 @@
  * Unless a function says otherwise it is safe from any thread and process, after fork (the child gets a seat of its
  * own), and never waits for another process: a worker that is stopped or killed at any instruction delays nobody.
  * A signal handler may call in on a thread that has its seat already, with handles instead of keys (a first call and a
- * new key allocate memory); if it interrupted a call of the same thread, it gets -TLSHM_EREENTRANT.
+ * new key allocate memory); if it interrupted a call of the same thread, it gets -TLSHM_EREENTRANT. It may fork, but the
+ * child must not return from it into a call that was interrupted: that call is its parent's. It calls exec or _exit.
  */
 #ifndef TLSHM_H
 #define TLSHM_H
