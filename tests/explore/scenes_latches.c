@@ -340,9 +340,10 @@ static void finish_resumed(void)
 
 const struct scene scenes_of_latches[] = {
     {"latch", "a settle reaches a latch while others reserve", start_latch, act_latch, finish_latch},
-    {"latch-warm", "the same, straight", start_warm_latch, act_latch, finish_latch},
+    {"latch-warm", "the same, straight", start_warm_latch, act_latch, finish_latch, .brief = true},
     {"latch-global", "the same for the whole segment", start_latch_global, act_latch, finish_latch, .brief = true},
-    {"latch-resume", "a person resumes while a latch is noticed", start_reached, act_resume, finish_resumed},
+    {"latch-resume", "a person resumes while a latch is noticed", start_reached, act_resume, finish_resumed,
+     .brief = true},
     {"latch-resume-global", "the same for the whole segment", start_reached_global, act_resume, finish_resumed,
      .brief = true},
     {"latch-two", "one pauses, another one shuts off", start_two, act_two, finish_resumed, .two = true, .brief = true},
