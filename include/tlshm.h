@@ -351,6 +351,7 @@ typedef struct tlshm_reservation_info {
     uint64_t tag;
     uint32_t model;   /* what it was reserved for, a number for tlshm_model_get() (tlshm/model.h); 0: not told */
     uint32_t service; /* with a model: enum tlshm_service (tlshm/price.h) */
+    uint32_t cached_discount_ppm; /* how much of each cached token its settle does not count (tlshm/model.h) */
     unsigned idempotency_len;
     unsigned char idempotency_key[TLSHM_IDEMPOTENCY_MAX];
 } tlshm_reservation_info;

@@ -94,13 +94,15 @@ TL_INLINE bool tl_body_is_orphan(const struct tl_map *map, const struct tl_body 
     return !tl_owner_epoch_is(body->owner, tl_load(&map->seats[seat].epoch));
 }
 
-/* {service:4 | model + 1:24} of a reservation that was made for a model, else 0. */
+/* {discount in ppm:20 | service:4 | model + 1:24} of a reservation that was made for a model, else 0. */
 TL_INLINE uint64_t tl_body_model(const struct tl_body *body)
 {
     return body->info & TL_BODY_WIDE ? body->model : 0;
 }
 
-#define TL_MODEL_SERVICE 24 /* the lowest bit of the service in such a word */
+#define TL_MODEL_SERVICE 24  /* the lowest bit of the service in such a word */
+#define TL_MODEL_DISCOUNT 28 /* of how much of a cached token does not count */
+#define TL_MODEL_DISCOUNT_BITS 20
 
 TL_INLINE bool tl_amounts_wide(const uint64_t *of)
 {

@@ -17,7 +17,8 @@ _Static_assert(TLSHM_MODEL_MAX == TL_MODELS_NAME_MAX, "names");
 static int check_bounds(const tlshm_bounds *b)
 {
     bool crossed = b->output_cap && b->output_floor > b->output_cap;
-    if (crossed || b->quantile_ppm > TL_MODELS_ALL_PPM || b->max_share_ppm > TL_MODELS_ALL_PPM)
+    if (crossed || b->quantile_ppm > TL_MODELS_ALL_PPM || b->max_share_ppm > TL_MODELS_ALL_PPM ||
+        b->cached_discount_ppm > TL_MODELS_ALL_PPM)
         return -TLSHM_EINVAL;
     bool large = b->output_default > TLSHM_AMOUNT_MAX || b->output_floor > TLSHM_AMOUNT_MAX;
     return large ? -TLSHM_ERANGE : 0;
@@ -77,6 +78,24 @@ static int prepare(struct estimating *e, tlshm_t *t, const tlshm_model_call *cal
     return 0;
 }
 
+static uint64_t share_of(uint64_t amount, uint32_t ppm)
+{
+    return (uint64_t)((tl_pusd)amount * ppm / TL_MODELS_ALL_PPM);
+}
+
+/* Adds what counts come to. Of cached tokens those that are discounted are no tokens. */
+static int add_amounts(const tlshm_counts *counts, uint32_t discount_ppm, tlshm_amounts *sum)
+{
+    tlshm_amounts add;
+    int rc = tlshm_counts_amounts(counts, &add);
+    if (rc < 0)
+        return rc;
+    add.of[TLSHM_TOKENS] -= share_of(counts->cache_read, discount_ppm);
+    for (unsigned u = 0; u < TLSHM_UNITS; u++)
+        sum->of[u] += add.of[u];
+    return 0;
+}
+
 /* --------------------------------------------------------------------------------------------------------- the output */
 
 static uint64_t or_else(uint64_t value, uint64_t fallback)
@@ -104,11 +123,6 @@ static void bound_output(const struct estimating *e, tlshm_guess *g)
         g->output = b->output_cap;
         g->changed |= TLSHM_OUTPUT_CAPPED;
     }
-}
-
-static uint64_t share_of(uint64_t cap, uint32_t ppm)
-{
-    return (uint64_t)((tl_pusd)cap * ppm / TL_MODELS_ALL_PPM);
 }
 
 /* Tokens of output that a cost leaves room for; all that there is when they cost nothing. */
@@ -173,6 +187,8 @@ static int cut_output(const struct estimating *e, const tlshm_scope *scopes, uns
 {
     bool given = g->source == TLSHM_OUTPUT_GIVEN;
     uint32_t ppm = (uint32_t)or_else(e->bounds.max_share_ppm, given ? 0 : TLSHM_SHARE_DEFAULT_PPM);
+    const tlshm_counts *c = &e->call->counts;
+    uint64_t input = c->input_total - share_of(c->cache_read, e->bounds.cached_discount_ppm);
     struct room room = {TL_FOREVER, TL_FOREVER};
     struct tl_look look;
     for (unsigned i = 0; ppm && g->output && i < count; i++) {
@@ -180,7 +196,7 @@ static int cut_output(const struct estimating *e, const tlshm_scope *scopes, uns
                                   : tl_look_for(e->t, scopes[i].key, scopes[i].len, false, &look);
         if (rc < 0)
             return rc;
-        look_at_room(&look.limits, ppm, e->call->counts.input_total, cost, &room);
+        look_at_room(&look.limits, ppm, input, cost, &room);
     }
     cut(g, tl_max(room.shared, or_else(e->bounds.output_floor, 1)), TLSHM_OUTPUT_SHARED);
     if (!given)
@@ -220,7 +236,7 @@ static int estimate(struct estimating *e, const tlshm_scope *scopes, unsigned co
     if (rc == 0 && g.output != wanted)
         rc = price_output(e, g.output, &cost, &g);
     if (rc == 0)
-        rc = tlshm_counts_amounts(&e->price.counts, &g.amounts);
+        rc = add_amounts(&e->price.counts, e->bounds.cached_discount_ppm, &g.amounts);
     if (rc < 0)
         return rc;
     g.amounts.of[TLSHM_COST] = g.priced ? cost.nusd : 0;
@@ -313,7 +329,8 @@ static int reserve(struct estimating *e, struct tl_thread *thread, const tlshm_r
     uint32_t number = e->number;
     if (number == TL_MODELS_NONE && (g->priced || !e->prices)) /* else whoever invents names could fill the table */
         number = tl_models_enter(&thread->hand, &e->name);
-    model.word = number | (number ? (uint64_t)e->call->service << TL_MODEL_SERVICE : 0);
+    model.word = number | (number ? (uint64_t)e->call->service << TL_MODEL_SERVICE : 0) |
+                 (uint64_t)e->bounds.cached_discount_ppm << TL_MODEL_DISCOUNT;
     return tl_api_reserve_in(e->t, thread, &full, &model, id, why);
 }
 
@@ -420,15 +437,13 @@ static int price_usage(const tlshm_prices *prices, const struct whom *w, const t
     return rc;
 }
 
-static int usage_amounts(const tlshm_model_usage *usage, tlshm_amounts *out)
+/* A discount that is none, in a segment that was spoilt, is all of it. */
+static int usage_amounts(const tlshm_model_usage *usage, uint32_t discount_ppm, tlshm_amounts *out)
 {
-    tlshm_amounts others;
-    int rc = tlshm_counts_amounts(&usage->counts, out);
-    if (rc == 0)
-        rc = tlshm_counts_amounts(&usage->others, &others);
-    for (unsigned u = 0; rc == 0 && u < TLSHM_UNITS; u++)
-        out->of[u] += others.of[u];
-    return rc;
+    discount_ppm = (uint32_t)tl_min(discount_ppm, TL_MODELS_ALL_PPM);
+    *out = (tlshm_amounts){{0}};
+    int rc = add_amounts(&usage->counts, discount_ppm, out);
+    return rc < 0 ? rc : add_amounts(&usage->others, discount_ppm, out);
 }
 
 int tlshm_model_settle(tlshm_t *t, tlshm_id id, const tlshm_model_usage *usage, enum tlshm_outcome outcome,
@@ -444,7 +459,7 @@ int tlshm_model_settle(tlshm_t *t, tlshm_id id, const tlshm_model_usage *usage, 
         return -TLSHM_EINVAL;
     int rc = tlshm_reservation(t, id, &info);
     if (rc == 0)
-        rc = usage_amounts(usage, &actual);
+        rc = usage_amounts(usage, info.cached_discount_ppm, &actual);
     if (rc < 0)
         return rc;
     ask_whom(t, &info, usage, &whom);
@@ -455,46 +470,5 @@ int tlshm_model_settle(tlshm_t *t, tlshm_id id, const tlshm_model_usage *usage, 
         rc = tlshm_settle(t, id, &actual, outcome, result);
     if (rc >= 0 && cost)
         *cost = found;
-    return rc;
-}
-
-/* --------------------------------------------------------------------------------------------------- what was learned */
-
-int tlshm_model_get(tlshm_t *t, uint32_t number, tlshm_model_info *out)
-{
-    tlshm_model_info info = {.number = number};
-    if (!t || !out)
-        return -TLSHM_EINVAL;
-    if (!tl_models_read(&t->map, number, info.provider, info.model))
-        return tl_segment_answer(t, tl_models_is_garbage(&t->map, number) ? -TLSHM_ECORRUPT : -TLSHM_ENOENT);
-    info.learned = tl_load_relaxed(&t->map.models[number - 1].learned);
-    tl_models_quantile(&t->map, number, TL_MODELS_ALL_PPM, &info.calls);
-    int rc = tl_segment_answer(t, 0);
-    if (rc == 0)
-        *out = info;
-    return rc;
-}
-
-int tlshm_model_next(tlshm_t *t, uint32_t *cursor, tlshm_model_info *out)
-{
-    int rc = -TLSHM_ENOENT;
-    if (!t || !cursor || !out)
-        return -TLSHM_EINVAL;
-    while (rc == -TLSHM_ENOENT && *cursor < t->map.model_count)
-        rc = tlshm_model_get(t, ++*cursor, out);
-    return rc == 0 ? 1 : rc == -TLSHM_ENOENT ? 0 : rc;
-}
-
-int tlshm_model_output(tlshm_t *t, uint32_t number, uint32_t ppm, uint64_t *output)
-{
-    char provider[TL_MODELS_NAME_MAX + 1], model[TL_MODELS_NAME_MAX + 1];
-    if (!t || !output || ppm == 0 || ppm > TL_MODELS_ALL_PPM)
-        return -TLSHM_EINVAL;
-    if (!tl_models_read(&t->map, number, provider, model))
-        return tl_segment_answer(t, -TLSHM_ENOENT);
-    uint64_t found = tl_models_quantile(&t->map, number, ppm, NULL);
-    int rc = tl_segment_answer(t, found != 0);
-    if (rc == 1)
-        *output = found;
     return rc;
 }

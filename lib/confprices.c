@@ -119,6 +119,7 @@ static const struct tl_field estimates_fields[] = {
     {"output_cap", read_output, offsetof(tlshm_config_estimates, output_cap), 0},
     {"output_quantile", read_share, offsetof(tlshm_config_estimates, quantile_ppm), 0},
     {"max_share", read_share, offsetof(tlshm_config_estimates, max_share_ppm), 0},
+    {"cached_discount", read_share, offsetof(tlshm_config_estimates, cached_discount_ppm), 0},
 };
 
 void tl_confprices_estimates(struct tl_reading *r, const struct tl_field *field, const struct tl_node *key,

@@ -305,6 +305,7 @@ static void put_estimates(struct writer *w, const tlshm_config *c)
     put_number(w, "output_cap", e->output_cap);
     put_share(w, "output_quantile", e->quantile_ppm);
     put_share(w, "max_share", e->max_share_ppm);
+    put_share(w, "cached_discount", e->cached_discount_ppm);
 }
 
 int tlshm_config_write(const tlshm_config *config, tlshm_config_put put_piece, void *context)

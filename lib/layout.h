@@ -175,7 +175,7 @@ struct shm_body {
     struct {
         tl_word charged[SHM_PLAIN_UNITS];
         tl_word estimate[SHM_PLAIN_UNITS];
-        tl_word model; /* {service:4 | model + 1:24}, 0: none */
+        tl_word model; /* {discount:20 | service:4 | model + 1:24}, 0: none */
         tl_word unused;
     } wide;
     tl_word more_scopes[TLSHM_SCOPES_MAX - 2];

@@ -58,7 +58,16 @@ typedef struct tlshm_bounds {
                                 1,000,000: the largest output that was learned */
     uint32_t max_share_ppm;  /* the most that one hold may take of a limit. 0: TLSHM_SHARE_DEFAULT_PPM where the output
                                 is learned or the default, and no bound where the caller gave one */
+    uint32_t
+        cached_discount_ppm; /* how much of each token that is read from a provider's cache does not count as one, in a
+                                     million. 0: each counts in full; 1,000,000: none does */
 } tlshm_bounds;
+
+/*
+ * The discount is for the unit tokens alone, at the reserve and, kept with the reservation, at tlshm_model_settle(): a call
+ * comes to input_total + output_total less that share of cache_read, rounded up. input_tokens stay what the model reads, and
+ * the cost is that of the prices.
+ */
 
 /* A call that is about to be made. Zero-initialise. */
 typedef struct tlshm_model_call {

@@ -54,6 +54,7 @@ static const char *const words[] = {
     "output_floor:",
     "output_quantile:",
     "max_share:",
+    "cached_discount:",
     "rank:",
     "user:",
     "team:",

@@ -153,7 +153,8 @@ static tlshm_bounds any_bounds(void)
     unsigned which = bytes_8(in());
     return (tlshm_bounds){.output_default = which & 1 ? bytes_16(in()) : 0,
                           .quantile_ppm = which & 2 ? 1 + bytes_16(in()) : 0,
-                          .max_share_ppm = which & 4 ? 1 + bytes_16(in()) : 0};
+                          .max_share_ppm = which & 4 ? 1 + bytes_16(in()) : 0,
+                          .cached_discount_ppm = which & 8 ? 1 + bytes_16(in()) : 0};
 }
 
 static void one_model_reserve(void)

@@ -91,6 +91,12 @@ YAML
     says "a configuration without prices leaves the environment's table" 0 '^.0\.000003'
     TLSHM_PRICES='' run price m --in 1 --config "$place/conf"
     says "or nothing" 2 'no prices are named'
+    printf 'estimates: {output_default: 20, cached_discount: 90%%}\n' >"$config"
+    hold agent:a --model m --in 1000 --cached 800 --config "$config"
+    run -j reservation "$last"
+    json "cached tokens count as the file says" 0 "j['estimate']['tokens'] == 1000 - 720 + 20 and j['estimate']['input_tokens'] == 1000"
+    run -j settle "$last" --in 1000 --cached 1000
+    json "and are charged so" 0 "j['charged']['tokens'] == 100 and j['charged']['cost'] == 1000 * 300"
     printf 'prices: {path: %s}\n' "$place/absent" >"$config"
     run reserve tenant:t --model m --in 1 --config "$config"
     says "a configuration whose table is not there" 3 'absent'

@@ -356,7 +356,8 @@ Test(conffile, everything_is_read)
         "  path: /etc/prices.json\n"
         "  default: {input: $1 per 1k, output: $0.000001 per 1}\n"
         "  overrides: {m: {input: $2.50 per 1M tokens, output: $0 per 1M, cache_write_1h: $0.000001 per 1M}}\n"
-        "estimates: {output_default: 1k, output_floor: 10, output_cap: 4k, output_quantile: 99.5%, max_share: 0.25}\n");
+        "estimates: {output_default: 1k, output_floor: 10, output_cap: 4k, output_quantile: 99.5%, max_share: 0.25,"
+        " cached_discount: 90%}\n");
     const tlshm_config_settings *s = tlshm_config_get_settings(c);
     cr_expect_eq(s->sections, 0x1ff);
     cr_expect_eq(s->geometry.scopes, 20000);
@@ -373,6 +374,7 @@ Test(conffile, everything_is_read)
     cr_expect_eq(s->estimates.output_default, 1000);
     cr_expect_eq(s->estimates.quantile_ppm, 995000);
     cr_expect_eq(s->estimates.max_share_ppm, 250000);
+    cr_expect_eq(s->estimates.cached_discount_ppm, 900000);
 
     const tlshm_config_tier *pro = tlshm_config_get_tier(c, 1);
     cr_expect_str_eq(tlshm_config_get_tier(c, 0)->name, "free");
@@ -566,6 +568,7 @@ static void add_figures(struct page *p)
         add(p, "estimates:\n  output_cap: %u\n", 10 + below(100000));
         add_share(p, "output_quantile");
         add_share(p, "max_share");
+        add_share(p, "cached_discount");
     }
     if (below(2)) {
         add(p, "prices:\n  path: \"/a b/%u: #\"\n", below(100));

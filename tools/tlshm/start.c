@@ -98,6 +98,7 @@ const char config_starting_point[] =
     "  output_cap: 4k\n"
     "  output_quantile: 95%   # of what was learned\n"
     "  max_share: 50%         # of a limit, for one hold\n"
+    "  # cached_discount: 90% # of each token from a provider's cache does not count against limits on tokens\n"
     "\n"
     "# Where prices come from, and prices that the table does not have or has otherwise.\n"
     "# prices:\n"
