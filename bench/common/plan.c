@@ -197,7 +197,12 @@ static void book_process(const struct plan *plan, struct plan_book *books, unsig
     }
 }
 
-/* The hold that leaves no room, made for the first process. */
+int plan_begins_with_hold(const struct plan *plan)
+{
+    return plan->workload == PLAN_REFUSED || plan->workload == PLAN_REMAINING;
+}
+
+/* That hold, made for the first process. */
 static void book_filling(const struct plan *plan, struct plan_book *books)
 {
     struct plan_call call;
@@ -205,7 +210,7 @@ static void book_filling(const struct plan *plan, struct plan_book *books)
     for (unsigned i = 0; i < call.count; i++) {
         memcpy(books[call.slot[i]].held, call.estimate, sizeof call.estimate);
         books[call.slot[i]].held[TLSHM_REQUESTS] = 0;
-        books[call.slot[i]].used[TLSHM_REQUESTS] = call.estimate[TLSHM_REQUESTS];
+        books[call.slot[i]].used[TLSHM_REQUESTS] += call.estimate[TLSHM_REQUESTS];
     }
 }
 
@@ -226,7 +231,7 @@ struct plan_book *plan_books(const struct plan *plan, const uint64_t *steps)
     }
     for (unsigned process = 0; process < plan->processes; process++)
         book_process(plan, books, process, steps[process]);
-    if (plan->workload == PLAN_REFUSED)
+    if (plan_begins_with_hold(plan))
         book_filling(plan, books);
     if (plan->workload == PLAN_KILLED)
         book_killed(plan, books);

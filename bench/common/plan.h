@@ -68,6 +68,9 @@ enum plan_workload plan_workload_find(const char *name);
 
 enum plan_act plan_act(const struct plan *plan, unsigned process);
 
+/* Is something held of the first process's scopes before anybody is there? */
+int plan_begins_with_hold(const struct plan *plan);
+
 /* The one that is stopped or killed; the number of processes when there is none. */
 unsigned plan_victim(const struct plan *plan);
 

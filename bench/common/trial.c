@@ -339,11 +339,11 @@ static int audit(struct trial *t)
     return code;
 }
 
-/* For refusals: the first process's budgets are filled by one hold before it is there. */
+/* The first process's budgets have a hold before it is there: one that fills them, if refusals are measured. */
 static int fill(struct trial *t)
 {
     struct plan_call call;
-    if (t->plan->workload != PLAN_REFUSED)
+    if (!plan_begins_with_hold(t->plan))
         return 0;
     if (t->peer->join(t->plan, 0) != 0)
         return -1;
@@ -352,7 +352,7 @@ static int fill(struct trial *t)
     int answer = t->peer->act[ACT_RESERVE]();
     t->peer->leave();
     if (answer != 0)
-        fprintf(stderr, "%s: the hold that leaves no room was answered with %d\n", t->peer->name, answer);
+        fprintf(stderr, "%s: the hold to begin with was answered with %d\n", t->peer->name, answer);
     return answer != 0 ? -1 : 0;
 }
 
