@@ -55,12 +55,12 @@ def judge(module, mutant, tree, compiler):
         complaint = build(module, mutant, folder, tree, compiler)
         if complaint:
             return False, [complaint]
-        # A worker may crash on what it broke before a history shows it: that run says nothing, another one may.
+        # Who works may crash on what it broke before a history shows it: that run says nothing, another one may.
         for _ in range(TRIES):
             done = subprocess.run([os.path.join(folder, 'histories'), '--seconds', str(SECONDS)] + sys.argv[1:],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             said = done.stdout.decode(errors='replace').splitlines()
-            if not any('workers failed' in line for line in said):
+            if done.returncode >= 0 and not any('workers failed' in line for line in said):
                 break
     illegal = any(re.match(r'not ok \d+ - every history', line) for line in said)
     return illegal, [line for line in said if line.startswith('#')] if illegal else ['it survives'] + said[-6:]
