@@ -26,11 +26,14 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_US UINT64_C(1000)
-#define SCAN_NS NS_PER_S               /* how often segments are looked for, and looked whether they are gone */
-#define REST_MIN_NS UINT64_C(10000000) /* between two passes, however soon a deadline is */
-#define REST_FACTOR 9                  /* and for this many times as long as looking took */
-#define SLEEP_SHARE 2                  /* of the period: a hold that is made and ends while we sleep waits no longer */
-#define WATCHDOG_SHARE 3               /* heartbeats within the manager's interval */
+#define SCAN_NS NS_PER_S                  /* how often segments are looked for, and looked whether they are gone */
+#define REST_MIN_NS UINT64_C(10000000)    /* between two passes, however soon a deadline is */
+#define REST_FACTOR 9                     /* and for this many times as long as looking took ... */
+#define CREDIT_MOST_NS INT64_C(100000000) /* ... but for so much that was saved by resting longer */
+#define MANY_ENDED 1000                   /* holds of a pass: ending them took longer than looking for them */
+#define PASSES_MOST 8                     /* in a row, before signals and the manager have their turn */
+#define SLEEP_SHARE 2    /* of the period: a hold that is made and ends while we sleep waits no longer */
+#define WATCHDOG_SHARE 3 /* heartbeats within the manager's interval */
 #define PERIOD_MIN_NS UINT64_C(1000000)
 #define LAG_DEFAULT_NS (5 * NS_PER_S)
 
@@ -70,6 +73,8 @@ struct reaper {
     char status[256]; /* the last one sent */
     /* When what is due, on the monotonic clock. */
     uint64_t scan_at, pass_at, beat_at;
+    uint64_t passed_at; /* when the last pass ended */
+    int64_t credit_ns;  /* how long looking may take before it has to rest for it */
 };
 
 /* --------------------------------------------------------------------------------------------------------- options */
@@ -215,20 +220,26 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 /*
  * At most a tenth of the time goes into looking for what is due, however large the segments are and however soon deadlines
- * follow, unless that would be later than the period allows. What ends holds is no part of it: where a pass has ended some and
- * more came due meanwhile, another follows at once, and tells what a look alone takes.
+ * follow, unless that would be later than the period allows. Who has rested for long may look a few times in a row: of many
+ * that are due together, some mostly come due just after a look. What ends holds is no part of it: after a pass that has
+ * ended many another follows at once, and the last one tells what a look takes.
  */
 static void pass(struct reaper *r)
 {
-    uint64_t start = now_ns(), expired = r->fleet.expired;
-    uint64_t next = fleet_pass(&r->fleet), end = now_ns(), looked = end - start;
-    if (next == 0 && r->fleet.expired > expired) {
-        start = end;
+    uint64_t start, end, next, before;
+    unsigned passes = 0;
+    int64_t rested = (int64_t)(now_ns() - r->passed_at) / REST_FACTOR;
+    r->credit_ns = rested > CREDIT_MOST_NS - r->credit_ns ? CREDIT_MOST_NS : r->credit_ns + rested;
+    do {
+        before = r->fleet.expired;
+        start = now_ns();
         next = fleet_pass(&r->fleet);
         end = now_ns();
-        looked = min_u64(2 * (end - start), looked + (end - start));
-    }
-    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * looked), sleep = r->period_ns / SLEEP_SHARE;
+    } while (r->fleet.expired - before >= MANY_ENDED && ++passes < PASSES_MOST);
+    r->credit_ns -= (int64_t)(end - start);
+    r->passed_at = end;
+    uint64_t owed = r->credit_ns < 0 ? (uint64_t)-r->credit_ns : 0;
+    uint64_t rest = max_u64(REST_MIN_NS, REST_FACTOR * owed), sleep = r->period_ns / SLEEP_SHARE;
     r->pass_at = end + max_u64(min_u64(next, sleep), min_u64(rest, sleep));
 }
 
