@@ -46,13 +46,13 @@ struct estimating {
     tlshm_price_call price;
 };
 
-/* Now, as the segment sees it. 0 would be the system's. */
+/* Now, as the segment sees it, whose clocks may say nonsense. 0 would be the system's. */
 static int64_t wall_now(tlshm_t *t)
 {
     struct tl_hand hand;
     tl_segment_look(t, &hand);
     uint64_t boot = tl_clock_now(&hand.clock);
-    int64_t wall = (int64_t)boot + tl_clock_wall_offset(&hand.clock);
+    int64_t wall = (int64_t)(boot + (uint64_t)tl_clock_wall_offset(&hand.clock));
     return wall ? wall : 1;
 }
 
@@ -401,7 +401,7 @@ struct whom {
 
 static void ask_whom(tlshm_t *t, const tlshm_reservation_info *info, const tlshm_model_usage *usage, struct whom *w)
 {
-    int64_t at = wall_now(t) - (int64_t)tl_min(info->age_ns, INT64_MAX);
+    int64_t at = (int64_t)((uint64_t)wall_now(t) - info->age_ns);
     w->call = (tlshm_price_call){.model = usage->model, .wall_ns = at ? at : 1, .counts = usage->counts};
     if (!info->model || !tl_models_read(&t->map, info->model, w->provider, w->model))
         return;
