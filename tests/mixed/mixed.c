@@ -39,6 +39,7 @@ static struct run {
     struct mixed_board *board;
     int fd; /* the board's, for executed workers */
     uint64_t random, start_ns, next_row_ns, next_rest_ns;
+    uint64_t paced_ns, going_ns; /* when it was last looked, and how long all has gone on by then */
     unsigned count;
     struct worker {
         pid_t pid;
@@ -303,7 +304,7 @@ static void set_up(void)
     run.count = MIXED_REAPER + 1 + options.workers;
     for (unsigned i = 0; i < run.count; i++)
         spawn(i);
-    run.start_ns = run.next_row_ns = now_ns();
+    run.start_ns = run.next_row_ns = run.paced_ns = now_ns();
     rest();
 }
 
@@ -327,10 +328,19 @@ static bool is_over(void)
            (enough && since >= SEC(options.seconds));
 }
 
+/* So many new scopes as time allows; who was held up for long, with all others, does not make up for it at once. */
+static void pace(void)
+{
+    uint64_t now = now_ns(), gone = now - run.paced_ns;
+    run.going_ns += gone < SEC(1) ? gone : SEC(1);
+    run.paced_ns = now;
+    atomic_store(&run.board->fresh_most, run.going_ns / (SEC(1) / FRESH_A_SECOND));
+}
+
 static void play(void)
 {
     while (!is_over()) {
-        atomic_store(&run.board->fresh_most, (now_ns() - run.start_ns) / (SEC(1) / FRESH_A_SECOND));
+        pace();
         disturb();
         if (now_ns() >= run.next_rest_ns)
             rest();
