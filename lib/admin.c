@@ -552,7 +552,7 @@ int tlshm_clock_get(tlshm_t *t, uint64_t *boot_ns, uint64_t *wall_ns)
     if (!t || !boot_ns || !wall_ns)
         return -TLSHM_EINVAL;
     tl_segment_look(t, &hand);
-    uint64_t boot = tl_clock_now(&hand.clock), wall = boot + (uint64_t)tl_clock_wall_offset(&hand.clock);
+    uint64_t boot = tl_clock_now(&hand.clock), wall = tl_clock_wall(&hand.clock, boot);
     if (tl_segment_lost(t))
         return -TLSHM_ETRUNCATED;
     *boot_ns = boot;

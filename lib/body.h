@@ -100,9 +100,26 @@ TL_INLINE uint64_t tl_body_model(const struct tl_body *body)
     return body->info & TL_BODY_WIDE ? body->model : 0;
 }
 
-#define TL_MODEL_SERVICE 24  /* the lowest bit of the service in such a word */
-#define TL_MODEL_DISCOUNT 28 /* of how much of a cached token does not count */
-#define TL_MODEL_DISCOUNT_BITS 20
+/* Such a word, and its parts: the number of the model or 0, the service, how much of a cached token does not count. */
+TL_INLINE uint64_t tl_model_word(uint32_t number, unsigned service, uint32_t discount_ppm)
+{
+    return (uint64_t)discount_ppm << 28 | (uint64_t)service << SHM_NODE_BITS | number;
+}
+
+TL_INLINE uint32_t tl_model_number(uint64_t word)
+{
+    return (uint32_t)(word & SHM_NODE_MASK);
+}
+
+TL_INLINE unsigned tl_model_service(uint64_t word)
+{
+    return (unsigned)(word >> SHM_NODE_BITS & 15);
+}
+
+TL_INLINE uint32_t tl_model_discount(uint64_t word)
+{
+    return (uint32_t)(word >> 28 & tl_ones(20));
+}
 
 TL_INLINE bool tl_amounts_wide(const uint64_t *of)
 {

@@ -51,8 +51,7 @@ static int64_t wall_now(tlshm_t *t)
 {
     struct tl_hand hand;
     tl_segment_look(t, &hand);
-    uint64_t boot = tl_clock_now(&hand.clock);
-    int64_t wall = (int64_t)(boot + (uint64_t)tl_clock_wall_offset(&hand.clock));
+    int64_t wall = (int64_t)tl_clock_wall(&hand.clock, tl_clock_now(&hand.clock));
     return wall ? wall : 1;
 }
 
@@ -329,8 +328,7 @@ static int reserve(struct estimating *e, struct tl_thread *thread, const tlshm_r
     uint32_t number = e->number;
     if (number == TL_MODELS_NONE && (g->priced || !e->prices)) /* else whoever invents names could fill the table */
         number = tl_models_enter(&thread->hand, &e->name);
-    model.word = number | (number ? (uint64_t)e->call->service << TL_MODEL_SERVICE : 0) |
-                 (uint64_t)e->bounds.cached_discount_ppm << TL_MODEL_DISCOUNT;
+    model.word = tl_model_word(number, number ? e->call->service : 0, e->bounds.cached_discount_ppm);
     return tl_api_reserve_in(e->t, thread, &full, &model, id, why);
 }
 

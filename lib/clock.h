@@ -82,6 +82,12 @@ TL_INLINE int64_t tl_clock_wall_offset(const struct tl_clock *clock)
     return (int64_t)tl_load_relaxed(&clock->wall_offset);
 }
 
+/* The wall clock at a boot time that tl_clock_now() has just told. The clocks of a segment that was spoilt may wrap. */
+TL_INLINE uint64_t tl_clock_wall(const struct tl_clock *clock, uint64_t boot)
+{
+    return boot + (uint64_t)tl_clock_wall_offset(clock);
+}
+
 /* A clock for another thread of the same process, with what this one knows. */
 TL_INLINE void tl_clock_copy(struct tl_clock *to, const struct tl_clock *from)
 {

@@ -173,7 +173,7 @@ TL_INLINE void teach(const struct tl_thread *thread, const struct end_step *step
     uint64_t model = tl_body_model(&thread->txn.was.body);
     bool known = step->status == SHM_SETTLED && used->outcome == TLSHM_EXACT && used->of;
     if (TL_UNLIKELY(model != 0) && known && used->of[TLSHM_OUTPUT_TOKENS])
-        tl_models_teach(thread->hand.map, (uint32_t)(model & SHM_NODE_MASK), used->of[TLSHM_OUTPUT_TOKENS]);
+        tl_models_teach(thread->hand.map, tl_model_number(model), used->of[TLSHM_OUTPUT_TOKENS]);
 }
 
 int tl_ending_run_anyhow(struct tl_thread *thread, tlshm_id id, const struct tl_ending *ending, tlshm_result *result,

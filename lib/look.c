@@ -210,9 +210,9 @@ void tl_look_reservation(struct tl_hand *hand, const struct tl_record *record, t
     out->ended_ago_ns = held && !overdue ? 0 : now - tl_min(now, ended);
     out->owner_pid = tl_owner_pid(body->owner);
     out->tag = body->tag;
-    out->model = (uint32_t)(tl_body_model(body) & SHM_NODE_MASK);
-    out->service = (uint32_t)(tl_body_model(body) >> TL_MODEL_SERVICE & 15);
-    out->cached_discount_ppm = (uint32_t)(tl_body_model(body) >> TL_MODEL_DISCOUNT & tl_ones(TL_MODEL_DISCOUNT_BITS));
+    out->model = tl_model_number(tl_body_model(body));
+    out->service = tl_model_service(tl_body_model(body));
+    out->cached_discount_ppm = tl_model_discount(tl_body_model(body));
     out->idempotency_len = tl_body_idempotency_len(body);
     if (out->idempotency_len)
         memcpy(out->idempotency_key, body->idempotency, out->idempotency_len);

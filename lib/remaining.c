@@ -11,7 +11,7 @@ static bool goes_with(struct tl_thread *thread, const struct shm_sheet *sheet, u
     if (tl_peek(&sheet->windows) != c->stamp)
         return false;
     uint64_t now = tl_clock_now(&hand->clock);
-    uint64_t offset = tl_peek(&sheet->offset), time = tl_max(tl_peek(&sheet->time1), ref & SHM_MARKS ? ref >> 2 : 0);
+    uint64_t offset = tl_peek(&sheet->offset), time = tl_txn_time(sheet, ref);
     return tl_max(now, time) < tl_peek(&sheet->edge) && now + TL_BACK_TOLERANCE_NS >= time &&
            !tl_history_stepped(tl_clock_wall_offset(&hand->clock), offset) &&
            !tl_history_stepped((int64_t)tl_peek(&sheet->offset1), offset) && tl_peek(&sheet->after.word[SHM_DUE]) > now;
@@ -59,7 +59,7 @@ TL_COLD void tl_remaining_learn(struct tl_thread *thread, uint64_t handle)
     uint64_t now = tl_clock_now(&hand->clock);
     if (!sheet || now >= tl_peek(&sheet->edge) || tl_limits_recall(map, &map->cells[cell].policy, memo) < 0)
         return;
-    tl_txn_lead(map, sheet, view.ref & SHM_MARKS ? view.ref : SHM_AFTER, &view);
+    tl_txn_lead(map, sheet, view.ref, &view);
     bool same = view.windows == memo->limits.count;
     for (unsigned i = 0; same && i < view.windows; i++)
         same = tl_view_shape(&view, i) == memo->limits.shape[i];

@@ -59,7 +59,7 @@ static bool meet(struct tl_thread *thread, unsigned j, struct tl_lanes *lanes)
     bool marked = (l->ref & SHM_MARKS) != 0, foreign = !marked && !tl_txn_is_own(hand, l->ref);
     if (foreign && tl_txn_is_open(map, l->ref))
         return false;
-    lanes->time = tl_max(lanes->time, tl_max(tl_peek(&l->sheet->time1), marked ? l->ref >> 2 : 0));
+    lanes->time = tl_max(lanes->time, tl_txn_time(l->sheet, l->ref));
     l->stamp = tl_peek(&l->sheet->windows);
     l->edge = tl_peek(&l->sheet->edge);
     l->offset = tl_peek(&l->sheet->offset);
@@ -166,7 +166,7 @@ TL_COLD static void make_ready(struct tl_thread *thread, unsigned cells)
         const struct tl_lane *l = &thread->lane[j];
         if (tl_txn_has_windows(hand, j, l->cell, l->spare, l->stamp))
             continue;
-        unsigned windows = (unsigned)tl_min(l->stamp & 255, hand->map->limits);
+        unsigned windows = tl_txn_windows(hand->map, l->stamp);
         hand->spare_of[j] = 0; /* until it has got through */
         tl_txn_write_windows(l->spare, l->edge, l->offset, l->stamp, l->sheet->window, windows);
     }
@@ -217,7 +217,10 @@ TL_INLINE void close_one(struct tl_thread *thread, unsigned j, const struct side
     tl_lane_turn(l, s->head, step->ref);
 }
 
-/* The sheets that were displaced were its own or are marked: none shows that somebody else has come in. */
+/*
+ * What there is more to do after a decision: marks, where somebody else used a cell lately or an edge has passed; and to
+ * remember what spares were displaced from which cell.
+ */
 TL_COLD static void mark(struct tl_thread *thread, unsigned cells, uint64_t ref, uint64_t date)
 {
     for (unsigned j = 0; j < cells; j++) {

@@ -109,7 +109,19 @@ uint64_t tl_txn_resolve(struct tl_hand *hand, uint32_t cell, uint64_t head, stru
 /* The buckets that the operation of a sheet opens itself begin with what was before it. */
 void tl_txn_open_buckets(const struct tl_map *map, const struct shm_sheet *sheet, struct tl_view *view, int64_t offset);
 
-/* Leads a view to the committed state of a sheet whose outcome is known. */
+/* The time of a sheet whose operation was decided: the operation's, or the later one that its ref's mark dates it to. */
+TL_INLINE uint64_t tl_txn_time(const struct shm_sheet *sheet, uint64_t ref)
+{
+    return tl_max(tl_peek(&sheet->time1), ref & SHM_MARKS ? ref >> 2 : 0);
+}
+
+/* How many windows a sheet of this stamp has. */
+TL_INLINE unsigned tl_txn_windows(const struct tl_map *map, uint64_t stamp)
+{
+    return (unsigned)tl_min(stamp & 255, map->limits);
+}
+
+/* Leads a view to the committed state of a sheet whose outcome is known: it was decided unless `mark` says otherwise. */
 TL_INLINE void tl_txn_lead(const struct tl_map *map, const struct shm_sheet *sheet, uint64_t mark, struct tl_view *view)
 {
     int64_t offset = (int64_t)tl_peek(&sheet->offset1);
@@ -117,7 +129,7 @@ TL_INLINE void tl_txn_lead(const struct tl_map *map, const struct shm_sheet *she
     view->edge = tl_peek(&sheet->edge);
     view->offset = tl_peek(&sheet->offset);
     view->stamp = tl_peek(&sheet->windows);
-    view->windows = (unsigned)tl_min(view->stamp & 255, map->limits);
+    view->windows = tl_txn_windows(map, view->stamp);
     view->window = sheet->window;
     view->moved = 0;
     if (TL_UNLIKELY((mark & SHM_MARKS) == SHM_BEFORE)) {
@@ -125,7 +137,7 @@ TL_INLINE void tl_txn_lead(const struct tl_map *map, const struct shm_sheet *she
         view->balance = sheet->before.word;
         return;
     }
-    view->time = tl_max(tl_peek(&sheet->time1), mark >> 2);
+    view->time = tl_txn_time(sheet, mark);
     view->balance = sheet->after.word;
     if (TL_UNLIKELY(view->time >= view->edge || tl_history_stepped(offset, view->offset)))
         tl_txn_open_buckets(map, sheet, view, offset);
