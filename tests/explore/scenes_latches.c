@@ -237,26 +237,25 @@ static void let_go_on(unsigned fibre, bool more)
         fault("a reserve is refused after the scope was resumed");
 }
 
-static void act_resume(unsigned fibre)
+static void beside_who_lets_it_go_on(unsigned fibre, bool more)
 {
     const struct booking booking = {.record = 2, .scopes = S0, .tokens = 1};
     if (fibre == 1)
-        let_go_on(1, false);
+        let_go_on(1, more);
     else if (fibre == 0)
         call_reserve(0, &booking, &answers.id[0]);
     else
         tl_latch_all(&world.thread[2].hand);
 }
 
+static void act_resume(unsigned fibre)
+{
+    beside_who_lets_it_go_on(fibre, false);
+}
+
 static void act_more(unsigned fibre)
 {
-    const struct booking booking = {.record = 2, .scopes = S0, .tokens = 1};
-    if (fibre == 1)
-        let_go_on(1, true);
-    else if (fibre == 0)
-        call_reserve(0, &booking, &answers.id[0]);
-    else
-        tl_latch_all(&world.thread[2].hand);
+    beside_who_lets_it_go_on(fibre, true);
 }
 
 /* A limit that is none of them is reached first; then one that pauses, and one that shuts off: the sterner one counts. */

@@ -7,16 +7,13 @@
  * else.
  */
 #include "crew.h"
+#include "death.h"
 #include "space.h"
 
-#include "atomic.h"
-
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <tlshm/config.h>
 #include <tlshm/stats.h>
-#include <unistd.h>
 
 #define MIXED 0  /* line: calls that were admitted and fit neither configuration */
 #define ERRORS 1 /* line: other answers than yes and no */
@@ -32,30 +29,6 @@
 static struct space space;
 static struct crew crew;
 static tlshm_config *sides[2];
-
-/* ------------------------------------------------------------------------------------------------------------ dying */
-
-static long stores_left = -1; /* until this process kills itself; -1: it does not */
-
-static void stored(void)
-{
-    if (stores_left >= 0 && stores_left-- == 0)
-        kill(getpid(), SIGKILL);
-}
-
-void tl_hook(enum tl_access access, const volatile void *address)
-{
-    (void)address;
-    if (access != TL_READ)
-        stored();
-}
-
-void tl_hook_swapped(const volatile void *address, uint64_t expected, uint64_t desired, bool done)
-{
-    (void)address, (void)expected, (void)desired;
-    if (done)
-        stored();
-}
 
 /* ----------------------------------------------------------------------------------------------------------- sides */
 
@@ -219,9 +192,9 @@ static int dying(struct crew_seat *seat, void *context)
 {
     const struct death *death = context;
     (void)seat;
-    stores_left = death->stores;
+    death_after = death->stores;
     int rc = apply(death->side);
-    stores_left = -1;
+    death_after = -1;
     return rc < 0;
 }
 

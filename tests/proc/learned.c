@@ -5,15 +5,14 @@
  */
 #include "bill.h"
 #include "crew.h"
+#include "death.h"
 
 #include "models.h"
 #include "segment.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <tlshm/stats.h>
-#include <unistd.h>
 
 #define ERRORS 0 /* line */
 #define WORKERS 4
@@ -22,30 +21,6 @@
 #define STORES_MAX 2000 /* more than a call takes */
 
 static struct crew crew;
-
-/* ------------------------------------------------------------------------------------------------------------- dying */
-
-static long stores_left = -1; /* until this process kills itself; -1: it does not */
-
-static void stored(void)
-{
-    if (stores_left >= 0 && stores_left-- == 0)
-        kill(getpid(), SIGKILL);
-}
-
-void tl_hook(enum tl_access access, const volatile void *address)
-{
-    (void)address;
-    if (access != TL_READ)
-        stored();
-}
-
-void tl_hook_swapped(const volatile void *address, uint64_t expected, uint64_t desired, bool done)
-{
-    (void)address, (void)expected, (void)desired;
-    if (done)
-        stored();
-}
 
 /* ------------------------------------------------------------------------------------------------------------ at once */
 
@@ -115,11 +90,11 @@ static int dying(struct crew_seat *seat, void *context)
     tlshm_id id;
     (void)seat;
     ask_for(&a, "agent:a", NULL);
-    stores_left = death->stores;
+    death_after = death->stores;
     int rc = tlshm_model_reserve(bill.space.t, &a.request, &call, NULL, NULL, &id, NULL, NULL);
     if (rc == TLSHM_OK)
         rc = tlshm_model_settle(bill.space.t, id, &usage, TLSHM_EXACT, NULL, NULL, NULL);
-    stores_left = -1;
+    death_after = -1;
     return rc != TLSHM_OK;
 }
 

@@ -171,14 +171,7 @@ static const struct call {
 static void open_used(void)
 {
     struct ask a;
-    const tlshm_geometry g = {.scopes = 8,
-                              .reservations = 64,
-                              .limits_per_scope = 2,
-                              .slices = 4,
-                              .seats = 4,
-                              .tiers = 2,
-                              .limit_lists = 4,
-                              .virtual_clock = 1};
+    const tlshm_geometry g = space_tiny_geometry();
     space_open(&space, &g);
     space_limits(&space, "agent:a", "tokens 1000 per 1m/4");
     MUST(tlshm_reserve(space.t, ask_for(&a, "agent:a tenant:t", "tokens=1"), &kept, NULL) == TLSHM_OK, "reserve");

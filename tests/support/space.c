@@ -19,6 +19,18 @@ tlshm_geometry space_geometry(void)
                             .virtual_clock = 1};
 }
 
+tlshm_geometry space_tiny_geometry(void)
+{
+    return (tlshm_geometry){.scopes = 8,
+                            .reservations = 64,
+                            .limits_per_scope = 2,
+                            .slices = 4,
+                            .seats = 4,
+                            .tiers = 2,
+                            .limit_lists = 4,
+                            .virtual_clock = 1};
+}
+
 /* The spaces of this process that are open: a test that aborts leaves no segment behind. */
 static struct {
     pid_t owner;

@@ -27,6 +27,9 @@ struct space {
 /* A small geometry with a virtual clock, to be changed where a test needs it otherwise. */
 tlshm_geometry space_geometry(void);
 
+/* As small as a few scopes and calls need: its tables are soon walked through. */
+tlshm_geometry space_tiny_geometry(void);
+
 /* A directory without a segment. `under` is where to make it, NULL for the usual place. */
 void space_make_dir(struct space *s, const char *under);
 
