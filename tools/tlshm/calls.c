@@ -24,13 +24,11 @@ static int read_amounts(struct cli *cli, tlshm_amounts *out)
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < sizeof amount_options / sizeof *amount_options; i++) {
         const char *text = cli->value[amount_options[i].id];
-        struct tlshm_error err = {0};
+        enum tlshm_unit unit = amount_options[i].unit;
         if (!text)
             continue;
-        if (tlshm_amount_parse(text, amount_options[i].unit, &out->of[amount_options[i].unit], &err) < 0) {
-            options_complain(cli->tool, "%s '%s': %s", amount_options[i].name, text, err.text);
+        if (!cli_amount(cli, amount_options[i].name, text, unit, &out->of[unit]))
             return -1;
-        }
         given++;
     }
     return given;

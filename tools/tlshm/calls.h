@@ -30,7 +30,10 @@ void price_say_lack(struct cli *cli, const tlshm_prices *prices, const tlshm_pri
 /* Reads what a provider answered; "-" is standard input. EXIT_OK, or the exit code after having reported. */
 int answer_read(struct cli *cli, const char *name, tlshm_answer *out);
 
-/* `tlshm reserve --model` and `would-fit --model`, with scopes, ttl, key, tag and requests in place; and the two kinds of `tlshm settle` by counts. */
+/*
+ * `tlshm reserve --model` and `would-fit --model`, with scopes, ttl, key, tag and requests in place; and the two kinds of
+ * `tlshm settle` by counts.
+ */
 int model_reserve(struct cli *cli, const tlshm_request *request);
 int model_would_fit(struct cli *cli, const tlshm_request *request);
 int model_settle(struct cli *cli, const char *text, tlshm_id id);

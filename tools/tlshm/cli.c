@@ -113,6 +113,15 @@ bool cli_duration(struct cli *cli, const char *text, uint64_t *out)
     return false;
 }
 
+bool cli_amount(struct cli *cli, const char *option, const char *text, enum tlshm_unit unit, uint64_t *out)
+{
+    struct tlshm_error err = {0};
+    if (tlshm_amount_parse(text, unit, out, &err) == 0)
+        return true;
+    options_complain(cli->tool, "%s '%s': %s", option, text, err.text);
+    return false;
+}
+
 bool cli_id(struct cli *cli, const char *text, tlshm_id *out)
 {
     static const char digits[] = "0123456789abcdefABCDEF";

@@ -119,6 +119,7 @@ int cli_answered(struct cli *cli, struct emit *e, int exit_code);
 bool cli_limit(struct cli *cli, const char *text, tlshm_limit *out);
 bool cli_limit_words(struct cli *cli, int argc, char **argv, tlshm_limit *out); /* one limit, spread over operands */
 bool cli_duration(struct cli *cli, const char *text, uint64_t *out);
+bool cli_amount(struct cli *cli, const char *option, const char *text, enum tlshm_unit unit, uint64_t *out);
 bool cli_id(struct cli *cli, const char *text, tlshm_id *out);
 bool cli_unit(struct cli *cli, const char *text, enum tlshm_unit *out);
 bool cli_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *out);

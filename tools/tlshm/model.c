@@ -15,12 +15,7 @@ static bool has_amounts(const struct cli *cli)
 
 static bool read_count(struct cli *cli, const char *name, enum option_id id, enum tlshm_unit unit, uint64_t *out)
 {
-    struct tlshm_error err = {0};
-    const char *text = cli->value[id];
-    if (!text || tlshm_amount_parse(text, unit, out, &err) == 0)
-        return true;
-    options_complain(cli->tool, "%s '%s': %s", name, text, err.text);
-    return false;
+    return !cli->value[id] || cli_amount(cli, name, cli->value[id], unit, out);
 }
 
 static bool read_call(struct cli *cli, tlshm_model_call *call)
@@ -43,14 +38,15 @@ static bool read_call(struct cli *cli, tlshm_model_call *call)
     return true;
 }
 
-/* Prices, and the bounds of --config; defaults without one. EXIT_OK, or the exit code after having reported. */
+/* Prices, and the bounds of --config, which may be NULL; defaults without one. EXIT_OK, or the exit code after having reported. */
 static int read_files(struct cli *cli, tlshm_bounds *bounds, tlshm_prices **prices)
 {
     tlshm_config *config;
     int failed = config_named(cli, &config);
     if (failed == EXIT_OK)
         failed = price_table(cli, config, prices);
-    *bounds = config ? tlshm_config_get_settings(config)->estimates : (tlshm_bounds){0};
+    if (bounds)
+        *bounds = config ? tlshm_config_get_settings(config)->estimates : (tlshm_bounds){0};
     tlshm_config_free(config);
     return failed;
 }
@@ -213,13 +209,12 @@ int model_settle(struct cli *cli, const char *text, tlshm_id id)
     tlshm_answer answer;
     tlshm_model_usage usage;
     enum tlshm_outcome outcome;
-    tlshm_bounds bounds;
     tlshm_prices *prices = NULL;
     if (!check_options(cli))
         return EXIT_USAGE;
     int exit_code = read_usage(cli, &answer, &usage, &outcome);
     if (exit_code == EXIT_OK)
-        exit_code = read_files(cli, &bounds, &prices);
+        exit_code = read_files(cli, NULL, &prices);
     if (exit_code == EXIT_OK)
         exit_code = settle_priced(cli, text, id, &answer, &usage, outcome, prices);
     tlshm_prices_close(prices);
